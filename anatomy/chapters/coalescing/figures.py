@@ -15,7 +15,7 @@ from anatomy.table import units
 
 PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
 SHOWN = 132  # sectors: those of a warp at the largest stride, and of the largest offset
-LANE, BAR = 52.0, 20.0  # pixels of a pattern, and of its sectors
+LANE, SAID, BAR = 52.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
 
 
 def touched(places: Iterable[tuple[int, int]], *, caption: str | None = None) -> str:
@@ -61,14 +61,15 @@ def _said(place: tuple[int, int], row: Row | None) -> str:
 
 
 def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
+    desk = sheet.width > 500
     for number, (place, text) in enumerate(said.items()):
-        top = number * LANE + 14
-        used = sheet.words(0, top, _named(place), bold=True)
+        top = number * (LANE if desk else LANE + SAID) + 14
+        sheet.words(0, top, _named(place), bold=True)
         colour = GOOD if useful_share(*place) == 1 else BAD
-        if sheet.width > 500:
-            sheet.words(sheet.width, top, text, colour=colour, anchor="end", bold=True)
-        else:
-            sheet.words(used + 10, top, text.partition(",")[0], colour=colour, bold=True)
+        if not desk:
+            top += SAID
+        ends = {"anchor": "end"} if desk else {}
+        sheet.words(sheet.width if desk else 0, top, text, colour=colour, bold=True, **ends)
         _sectors(sheet, top + 9, sectors(*place), colour)
     key = "a box is a sector of 32 bytes, four are a line; the dark part of it was asked for"
     sheet.paragraph(0, sheet.height + 16, sheet.width, key, colour=MUTED, size=11)

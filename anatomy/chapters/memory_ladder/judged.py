@@ -5,10 +5,10 @@ from statistics import median
 from typing import Any
 
 from anatomy.judge.comparisons import TIMES, Judged
-from anatomy.judge.plateaus import plateaus
 from anatomy.judge.rows import Row
 from anatomy.judge.rules import rule
 from anatomy.table import units
+from anatomy.table.plateaus import plateaus
 
 RATES = ("level_rate", "level_low", "level_high")
 LATENCIES = ("latency_s", "latency_low_s", "latency_high_s")

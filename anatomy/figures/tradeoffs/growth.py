@@ -13,11 +13,11 @@ from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_co
 from anatomy.figures.tradeoffs.payoffs import label
 from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
-from anatomy.judge.plateaus import plateaus
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.plateaus import plateaus
 
 FITS = ("power", "levels")
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
@@ -53,7 +53,7 @@ def curve(
             `rate`.
         series: Column whose values have a line each.
         fit: `power` fits an exponent to each line (`anatomy.judge.exponents`), shown in a table;
-            `levels` finds the steps by which it goes (`anatomy.judge.plateaus`); a column with
+            `levels` finds the steps by which it goes (`anatomy.table.plateaus`); a column with
             predictions of `y` is drawn dashed.
         beyond: Sizes below it are drawn and not fitted.
 

@@ -6,10 +6,10 @@ import torch
 from anatomy import claims
 from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
 from anatomy.chapters.memory_ladder.requirements import BY_ALL, COPY, IN_PARTS, ONCE, WRITE
-from anatomy.judge.plateaus import plateaus
 from anatomy.parts import cuda_kernels
 from anatomy.record import recording
 from anatomy.record.declare import load
+from anatomy.table.plateaus import plateaus
 from tests.chapters.memory_ladder import memory_ladder_rows as made
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
