@@ -1,8 +1,9 @@
-// Thread i reads element `first` + i * `stride` of `data`, then the one that
-// all threads together are farther on, and so forth through `elements` of
-// them: the 32 threads of a warp ask for 32 elements that lie `stride` apart.
-// With `neighbours` = `stride` each thread also reads those between its
-// element and the next thread's, one after the other. `rounds` repeats it all.
+// Thread i reads element `first` + i * `stride` of `data`, then the one
+// that all threads together are farther on, and so forth through
+// `elements` of them: the 32 threads of a warp ask for 32 elements that
+// lie `stride` apart. With `neighbours` = `stride` each thread also reads
+// those between its element and the next thread's, one after the other.
+// `rounds` repeats it all.
 extern "C" __global__ void __launch_bounds__(512)
 strided_read(const float* data, float* sums, int first, int stride,
              int neighbours, int elements, int rounds) {
