@@ -1,7 +1,7 @@
 // Every block copies its window of `data` to the same place of `out`,
 // again and again, 16 bytes a thread and load; windows are those of
 // ladder_read.cu.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(1024, 1)
 ladder_copy(const float4* __restrict__ data, float4* __restrict__ out,
             int window_rows, int apart_rows, int rounds) {
     long long apart = (long long)apart_rows * blockDim.x;

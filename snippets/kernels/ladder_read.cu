@@ -3,7 +3,7 @@
 // thread of the block, and begins `apart_rows` after the window of the
 // block before: 0 gives all blocks the same one. Each thread sums what it
 // read, or the compiler would leave the loads out.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(1024, 1)
 ladder_read(const float4* data, float* sums, int window_rows,
             int apart_rows, int rounds) {
     long long apart = (long long)apart_rows * blockDim.x;

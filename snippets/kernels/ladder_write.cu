@@ -1,7 +1,7 @@
 // Every block writes its window of `out` again and again, 16 bytes a
 // thread and store; windows are those of ladder_read.cu. Each round writes
 // its own number, so that no store can be left out.
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(1024, 1)
 ladder_write(float4* out, int window_rows, int apart_rows, int rounds) {
     long long apart = (long long)apart_rows * blockDim.x;
     float4* window = out + blockIdx.x * apart + threadIdx.x;

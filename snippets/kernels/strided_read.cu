@@ -10,14 +10,24 @@ strided_read(const float* data, float* sums, int first, int stride,
     int threads = gridDim.x * blockDim.x;
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
     int mine = (elements - thread + threads - 1) / threads;
-    int i = thread, next = 0;
     float sum = 0.0f;
+    if (neighbours == 1) {  // so little arithmetic that loads decide
+        const float* begin = data + first + (long long)thread * stride;
+        long long step = (long long)threads * stride;
+        for (int round = 0; round < rounds; ++round) {
+            const float* at = begin;
 #pragma unroll 8
-    for (int left = mine * neighbours * rounds; left > 0; --left) {
-        sum += data[first + (long long)i * stride + next];
-        if (++next == neighbours) {
-            next = 0;
-            i = i + threads < elements ? i + threads : thread;
+            for (int left = mine; left > 0; --left, at += step) sum += *at;
+        }
+    } else {  // one loop, so that loads of several elements are under way
+        int i = thread, next = 0;
+#pragma unroll 8
+        for (int left = mine * neighbours * rounds; left > 0; --left) {
+            sum += data[first + (long long)i * stride + next];
+            if (++next == neighbours) {
+                next = 0;
+                i = i + threads < elements ? i + threads : thread;
+            }
         }
     }
     sums[thread] = sum;
