@@ -31,10 +31,11 @@ def levels(device: str = "cuda:0") -> pd.DataFrame:
         return pd.DataFrame([{"variant": "registers", "device": where.type, "note": why}])
     machine, has = host.describe(where), torch.cuda.get_device_properties(where)
     unified = (UNIFIED_KIB.get(machine["capability"]) or 0) * 2**10 or None
+    registers = getattr(has, "regs_per_multiprocessor", 2**16)  # so many on all GPUs since 2012
     operands = FP32_LANES.get(machine["capability"], 0) * OPERAND_BYTES
     # Level -> bytes of one SM, and bytes that it delivers in a clock.
     of_sm = {
-        "registers": (has.regs_per_multiprocessor * REGISTER_BYTES, operands),
+        "registers": (registers * REGISTER_BYTES, operands),
         "shared memory": (has.shared_memory_per_multiprocessor, BANK_BYTES),
         "L1 and shared memory": (unified, BANK_BYTES),
     }
