@@ -94,7 +94,7 @@ def _timed(
     given = {
         dtype: [each.to(formats.storage(dtype)) for each in wide] for dtype in ("fp32", "bf16")
     }
-    run = {way: layer for way in ways} | {ONE_CALL: in_one_call}
+    run = dict.fromkeys(ways, layer) | {ONE_CALL: in_one_call}
     run[COMPILED] = torch.compile(layer, backend=backend, dynamic=False)
     calls = {way: partial(run[way], *given[FORMATS[way]]) for way in ways}
     exact = {way: partial(_exact, *given[FORMATS[way]]) for way in ways}

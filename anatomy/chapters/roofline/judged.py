@@ -1,6 +1,6 @@
 """The sweep of FMAs: where its slope ends and its flat part begins."""
 
-from anatomy.chapters.roofline import ridges
+from anatomy.chapters.roofline import roofs
 from anatomy.judge.comparisons import comparisons, in_columns
 from anatomy.judge.rules import rule
 
@@ -11,7 +11,7 @@ RIDGE = ("ridge", "ridge_low", "ridge_high")
 def corner(rows, known):
     """On the control, for it is all rows' together."""
     for places in comparisons(rows):
-        found = ridges.of_rows([rows[place] for place in places])
+        found = roofs.ridge([rows[place] for place in places if rows[place]["role"] != "again"])
         for place in places:
             told = found and rows[place]["role"] == "control"
             yield place, in_columns(RIDGE, found) if told else dict.fromkeys(RIDGE)

@@ -1,0 +1,141 @@
+"""The roofline measured point by point, and operations placed on it with what keeps each from it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from html import escape
+from math import log2
+
+from anatomy.chapters.roofline import roofs
+from anatomy.chapters.roofline.claims import ABOVE
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import figures, svg
+from anatomy.figures.limits import curves, rooflines
+from anatomy.figures.limits.placed import Placed
+from anatomy.judge.limits import DRAM, Ceilings
+from anatomy.judge.rows import Row
+from anatomy.record.showing import current
+from anatomy.table import units
+
+AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
+CLOSE = 3.0  # marks in the same cell, so many to a factor of two, share their numbers
+
+
+def sweep(*, caption: str | None = None) -> str:
+    """FMAs on each element, from one to a thousand: each number's mark on the FP32 roof."""
+    showing = current()
+    found = showing.find("roofline.intensity")
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        points = [row for row in found.recording.rows if _timed(row)]
+        return _swept(points, ceilings) if points else _refused(found.recording.rows)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
+    every, slope, _ = rooflines.roofs(ceilings)
+    roof = [each for each in every if each["series"] == "fp32"]
+    marks, lines = [], []
+    for row in points:
+        one = Placed(row["variant"], row, row["flops"] / row["bytes"])
+        marks.append(one.mark(str(row["fmas"])))
+        low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
+        bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
+        intensity = f"{units.significant(one.intensity)} FLOP/B"
+        lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
+    drawing = svg.Drawing("loglog.roofline", (roof, slope, marks))
+    label = "FMAs on each element, on the FP32 roof. The table under it has the figures."
+    head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
+    table = tables.listed(head, lines, "FMAs on each element")
+    return svg.chart([("", drawing)], label) + figures.twin(table)
+
+
+def operations(*, caption: str | None = None) -> str:
+    """Some thirty operations on the measured roofs, and of each what keeps it from its roof."""
+    showing = current()
+    found, cache = showing.find("roofline.operations"), showing.find(rooflines.BANDWIDTH)
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        every = found.recording.rows
+        copies = [step.cache for step in curves.steps(cache.recording.rows if cache.recording else [])
+                  if step.op == "copy" and step.cache]  # fmt: skip
+        there = sorted((row for row in every if _timed(row)), key=_intensity)
+        size = found.recording.data["machine"].get("l2_bytes")
+        drawn = _placed(there, ceilings, copies, size or 0) if there else ""
+        return drawn + _refused(every)
+
+    return framing.exhibit([found, cache], caption, draw)
+
+
+def _placed(table: Sequence[Row], ceilings: Ceilings, copies: Sequence[Row], cache: int) -> str:
+    every, slope, _ = rooflines.roofs(ceilings)
+    for row in copies:
+        rate = curves.rate(row)
+        name = f"dashed: copies within the L2, {units.rate(rate, 'B/s')}"
+        slope |= {"steeper": {"bandwidth": rate, "name": name}}
+    marks, lines, cells = [], [], defaultdict(list)
+    for number, row in enumerate(table, 1):
+        one, least = Placed(row["variant"], row, _intensity(row)), roofs.least(row, ceilings)
+        share = least.seconds / row["median_s"] if least else None
+        told = f", {units.percent(share)} of what {least.roof} allows" if least else ""
+        size = f'<span class="ci">{escape(row["extent"])}, {row["dtype"]}</span>'
+        lines.append(
+            [f"{number}. {escape(row['variant'])} {size}", units.significant(one.intensity),
+             tables.time(row), escape(least.roof) if least else tables.NONE,
+             units.percent(share) if least else tables.NONE, escape(reason(row, share, cache))]
+        )  # fmt: skip
+        if not row["flops"]:
+            continue  # what computes nothing has no place on the axis
+        mark = one.mark(str(number), told)
+        marks.append(mark)
+        cells[tuple(round(CLOSE * log2(mark[end])) for end in ("at", "value"))].append(mark)
+    for first, *others in cells.values():
+        first["number"] = ", ".join(each["number"] for each in (first, *others))
+        for each in others:
+            each["number"] = ""
+    drawing = svg.Drawing("loglog.roofline", (every, slope, marks))
+    label = "Operations on the measured roofs. The table under it names them."
+    head = ("operation", "#FLOP/B", "#time", "roof", "#of its roof", "what keeps it from there")
+    body = tables.listed(head, lines, "Operations and their roofs")
+    return svg.chart([("", drawing)], label) + figures.twin(body, unfold=True)
+
+
+def reason(row: Row, share: float | None, cache_bytes: int) -> str:
+    """What keeps a row from its roof: recorded evidence where there is any, else what the operation
+    is known to do beside what is counted, called likely."""
+    if share is None:
+        return ""
+    if share > 1 + ABOVE:
+        inside = row["limit"] in DRAM and row["bytes"] <= cache_bytes
+        return (
+            "its bytes stay in the L2" if inside else "a higher clock, or fewer bytes than counted"
+        )
+    if share >= AT_ROOF:
+        return "at its roof"
+    if row.get("regime") == "launch-bound":
+        return "over before the next launch comes: it is host-bound"
+    several = row.get("kernels_per_call") or 1
+    passes = f"{several:.0f} kernels, each a pass of its own" if several > 1 else ""
+    likely = f"likely: {row['beside']}" if row.get("beside") else ""
+    return "; ".join(filter(None, (passes, likely))) or "not explained by what was recorded"
+
+
+def _intensity(row: Row) -> float:
+    return row["flops"] / row["bytes"]
+
+
+def _timed(row: Row) -> bool:
+    own = row.get("role") != "again" and row.get("verdict") != "impossible"
+    return own and not units.missing(row.get("median_s"))
+
+
+def _refused(table: Sequence[Row]) -> str:
+    """What the rows without times say of themselves, each reason once."""
+    why: dict[str, list[str]] = defaultdict(list)
+    for row in table:
+        if row.get("note") and units.missing(row.get("median_s")):
+            why[row["note"]].append(row["variant"])
+    said = (f"{', '.join(names)}: {note}" for note, names in why.items())
+    return "".join(f'<p class="gap">{escape(each)}</p>' for each in said)
