@@ -1,4 +1,4 @@
-"""The roofline measured point by point, and operations placed on it with what keeps each from it."""
+"""The roofline measured point by point, and operations on it with what keeps each from its roof."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        marks.append(one.mark(str(row["fmas"])))
+        marks.append(_mark(one, str(row["fmas"])))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
-        lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
+        lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, _said(one)])
     drawing = svg.Drawing("loglog.roofline", (roof, slope, marks))
     label = "FMAs on each element, on the FP32 roof. The table under it has the figures."
     head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
@@ -59,8 +59,8 @@ def operations(*, caption: str | None = None) -> str:
 
     def draw() -> str:
         every = found.recording.rows
-        copies = [step.cache for step in curves.steps(cache.recording.rows if cache.recording else [])
-                  if step.op == "copy" and step.cache]  # fmt: skip
+        steps = curves.steps(cache.recording.rows) if cache.recording else []
+        copies = [each.cache for each in steps if each.op == "copy" and each.cache]
         there = sorted((row for row in every if _timed(row)), key=_intensity)
         size = found.recording.data["machine"].get("l2_bytes")
         drawn = _placed(there, ceilings, copies, size or 0) if there else ""
@@ -88,7 +88,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: Sequence[Row], cac
         )  # fmt: skip
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        mark = one.mark(str(number), told)
+        mark = _mark(one, str(number), told)
         marks.append(mark)
         cells[tuple(round(CLOSE * log2(mark[end])) for end in ("at", "value"))].append(mark)
     for first, *others in cells.values():
@@ -120,6 +120,19 @@ def reason(row: Row, share: float | None, cache_bytes: int) -> str:
     passes = f"{several:.0f} kernels, each a pass of its own" if several > 1 else ""
     likely = f"likely: {row['beside']}" if row.get("beside") else ""
     return "; ".join(filter(None, (passes, likely))) or "not explained by what was recorded"
+
+
+def _said(one: Placed) -> str:
+    rate, low, high = one.rates
+    return units.rate(rate, "FLOP/s", low, high)
+
+
+def _mark(one: Placed, number: str, more: str = "") -> dict:
+    """A mark of the chart, with what is told of it where a reader points."""
+    rate, low, high = one.rates
+    hover = f"{one.label}: {units.significant(one.intensity)} FLOP/B, {_said(one)}{more}"
+    at = {"at": one.intensity, "value": rate, "low": low, "high": high}
+    return at | {"number": number, "hover": hover}
 
 
 def _intensity(row: Row) -> float:

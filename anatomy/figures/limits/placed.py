@@ -31,19 +31,6 @@ class Placed(NamedTuple):
         work = self.intensity * self.row["bytes"]
         return tuple(work / self.row[name] for name in ("median_s", "high_s", "low_s"))
 
-    @property
-    def said(self) -> str:
-        """What it reaches."""
-        rate, low, high = self.rates
-        return units.rate(rate, "FLOP/s", low, high)
-
-    def mark(self, number: str, more: str = "") -> dict[str, Any]:
-        """Its mark in the chart, with what is told of it where a reader points."""
-        rate, low, high = self.rates
-        hover = f"{self.label}: {units.significant(self.intensity)} FLOP/B, {self.said}{more}"
-        mark = {"at": self.intensity, "value": rate, "low": low, "high": high}
-        return mark | {"number": number, "hover": hover}
-
 
 def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None = None) -> str:
     """Operations on the roofline: how many operations per byte each does, and how many per second
@@ -93,11 +80,15 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
     slope = ceilings.get("copy").value
     marks, lines = [], []
     for number, each in enumerate(sorted(points, key=lambda point: point.intensity), 1):
+        rate, low, high = each.rates
         bound = each.intensity * slope
-        marks.append(each.mark(str(number)))
-        share = units.percent(each.rates[0] / bound) if bound < _peak(ceilings) else tables.NONE
+        said = units.rate(rate, "FLOP/s", low, high)
+        hover = f"{each.label}: {units.significant(each.intensity)} FLOP/B, {said}"
+        mark = {"at": each.intensity, "value": rate, "low": low, "high": high}
+        marks.append(mark | {"number": str(number), "hover": hover})
+        share = units.percent(rate / bound) if bound < _peak(ceilings) else tables.NONE
         intensity = f"{units.significant(each.intensity)} FLOP/B"
-        lines.append([f"{number}. {escape(each.label)}", intensity, each.said, share])
+        lines.append([f"{number}. {escape(each.label)}", intensity, said, share])
     drawing = svg.Drawing("loglog.roofline", (*rooflines.roofs(ceilings)[:2], marks))
     label = "Operations on the roofline. The table under it names them."
     head = ("operation", "#arithmetic intensity", "#reaches", "#of what HBM allows")
