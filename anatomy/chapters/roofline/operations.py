@@ -66,7 +66,7 @@ def chained(n: int, where: torch.device, iters: int, budget_s: float) -> pd.Data
         return y
 
     def exact(fmas: int) -> torch.Tensor:
-        return fixed + (x.double() - fixed) * FACTOR**fmas
+        return x.double().sub_(fixed).mul_(FACTOR**fmas).add_(fixed)
 
     names = {fma_name(count): count for count in FMAS}
     table = compare(

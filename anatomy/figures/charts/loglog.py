@@ -110,8 +110,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
                 grammar.words(layer, "number", name),
             ]
     if steeper := limits.get("steeper"):
-        ends = [left, max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]]
-        line = [{"at": at, "value": at * steeper["bandwidth"]} for at in ends]
+        corner = max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]
+        line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
         dashed = grammar.on(line, x=x, y=y).mark_line(color=MUTED, strokeDash=[4, 3])
         begun = {"at": left, "value": left * steeper["bandwidth"], "text": steeper["name"]}
         over = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -22, "color": MUTED}

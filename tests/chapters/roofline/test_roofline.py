@@ -1,0 +1,203 @@
+"""The roofline's three days: what is counted, what is measured at toy size, and what is said."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from anatomy import claims
+from anatomy.chapters.roofline import calls, counts, figures, operations, requirements, roofs
+from anatomy.chapters.roofline.first_layer import in_one_call, layer
+from anatomy.judge import limits
+from anatomy.parts import cuda_kernels
+from anatomy.record import recording, showing
+from anatomy.record.declare import load
+from anatomy.record.requirements import Capacity
+from tests.chapters.limits.ceilings_rows import CACHE
+from tests.chapters.roofline import roofline_rows
+from tests.fakes import synthetic
+from tests.fakes.fake_stopwatch import made_up_time
+from tests.parts import cuda_on_cpu
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A page of the toy machine, with the recordings of all three days."""
+    root = tmp_path_factory.mktemp("roofline")
+    for name in ("roofline.first_layer", "roofline.intensity", "roofline.operations",
+                 "limits.ceilings", "limits.bandwidth"):  # fmt: skip
+        synthetic.MAKERS[name](root)
+    return synthetic.showing(root)
+
+
+# ---- What is counted.
+
+
+@pytest.mark.parametrize(
+    ("work", "flops", "moved"),
+    [
+        (counts.pointwise(100), 100, 800),  # relu: 0.125 operations a byte
+        (counts.pointwise(100, 1, 2), 100, 1200),
+        (counts.pointwise(100, 2, 1, 1), 200, 900),  # dropout, with a byte of mask
+        (counts.reduction(10, 100), 1000, 4040),
+        (counts.softmax(10, 100), 5000, 8000),
+        (counts.layer_norm(10, 100), 8000, 8800),
+        (counts.rms_norm(10, 100), 4000, 8400),
+        (counts.cross_entropy(10, 100), 4000, 4084),
+        (counts.sort(100), 0, 1600),
+        (counts.embedding(10, 100), 0, 10 * 8 + 2 * 4000),
+        (counts.adamw(100), 1400, 2800),
+        (counts.matmul(2, 3, 5, 2), 60, 62),
+        (counts.matmul(2, 3, 5, 1, out=2), 60, 10 + 15 + 12),
+        (counts.matmul(2, 3, 5, 2, batch=7), 420, 434),
+        (counts.convolution(2, 4, 8), 2 * 9 * 4 * 4 * 2 * 64, 2 * (2 * 512 + 144)),
+        (counts.attention(2, 16), 4 * 2 * 256 * 128, 4 * 2 * 16 * 128 * 2),
+    ],
+)
+def test_operations_and_least_bytes_are_those_of_the_formula(work, flops, moved):
+    assert work == (flops, moved)
+
+
+def test_products_convolutions_and_attention_count_as_pytorch_counts_them():
+    s = counts.sizes(2**16, 1e-6)
+    for each in counts.operations(s):
+        if each.op.startswith(("matmul", "convolution", "attention")) and each.dtype != "fp8":
+            call, _ = calls.MAKERS[each.op](s, CPU)[each.name]
+            with FlopCounterMode(display=False) as counter, torch.no_grad():
+                call()
+            # Padding is not multiplied; PyTorch counts a matrix times a vector as nothing.
+            assert counter.get_total_flops() in (each.work.flops, 0), each.name
+            assert counter.get_total_flops() or each.name in ("matrix × vector", "attention")
+
+
+def test_fused_attention_does_more_on_its_way_back_than_the_mathematics_needs():
+    """What the reading of `fusion-keeps-flops` says, by PyTorch's own formulas."""
+    from torch.utils import flop_counter
+
+    shape = (1, 2, 64, 32)
+    forward = flop_counter.sdpa_flop_count(shape, shape, shape)
+    assert flop_counter.sdpa_backward_flop_count(shape, shape, shape, shape) == 2.5 * forward
+
+
+def test_there_are_over_twenty_and_each_meets_a_roof_that_is_known():
+    found = list(counts.operations(counts.sizes(60 * 2**20, 1.0)))
+    assert len(found) == len({each.name for each in found}) >= 20
+    assert {each.roof for each in found} <= set(limits.known_names())
+    assert {each.op for each in found} == set(calls.MAKERS)
+    beyond = [e for e in found if e.op in ("elementwise", "reductions", "optimizer")]
+    assert all(each.work.bytes >= 4 * 60 * 2**20 for each in beyond)
+
+
+# ---- What is measured.
+
+
+@pytest.mark.parametrize("fmas", [1, 3, 16, 17, 64, 100, 1024])
+def test_the_kernel_does_so_many_multiply_adds_on_each_element(fmas):
+    x, y = torch.randn(1024), torch.full((1032,), 7.0)
+    cuda_on_cpu.kernel("fma_chain")(1, operations.THREADS, (x, y, 256, fmas))
+    expected = x.double()
+    for _ in range(fmas):
+        expected = expected * operations.FACTOR + operations.TERM
+    torch.testing.assert_close(y[:1024].double(), expected, rtol=1e-4, atol=1e-4)
+    assert (y[1024:] == 7.0).all()
+
+
+def test_the_sweep_checks_each_number_of_fmas_and_counts_it(monkeypatch):
+    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
+    with made_up_time():
+        found = operations.chained(4096, CPU, 6, 0.02)
+    assert list(found.fmas) == [*requirements.FMAS, 1]
+    assert (found.flops == 2 * found.fmas * 4096).all() and set(found.bytes) == {8 * 4096}
+    assert found.error.max() < 1e-5
+
+
+def test_an_operation_that_fails_says_why_and_those_beside_it_are_measured(monkeypatch):
+    def broken(s, where):
+        pairs = calls.elementwise(s, where)
+        return pairs | {"exp": (lambda: torch.zeros(s.n), pairs["exp"][1])}
+
+    monkeypatch.setattr(calls, "MAKERS", {"elementwise": broken})
+    monkeypatch.setattr(operations, "counted", lambda s: [
+        each for each in counts.operations(s) if each.op == "elementwise"])  # fmt: skip
+    with made_up_time():
+        found = load("roofline.operations")(device="cpu", scale=1e-6, iters=6, budget_s=0.02)
+    wrong = found[found.note.notna()]
+    assert list(wrong.variant) == ["exp"] and wrong.note.iloc[0].startswith("wrong result")
+    timed = found[found.note.isna()]
+    assert len(timed) == 6 and timed.median_s.notna().all()
+
+
+def test_one_call_computes_the_layer():
+    x, W, b = torch.randn(8, 16), torch.randn(16, 16), torch.randn(16)
+    torch.testing.assert_close(in_one_call(x, W, b), layer(x, W, b))
+    torch.testing.assert_close(layer(x, W, b), F.relu(F.linear(x, W.t(), b)))
+
+
+def test_requirements_grow_with_the_cache_and_fit_a_small_card():
+    for cache in (32, 48, 126):
+        on = Capacity(int(7.3 * 2**30), (8, 9), cache * 2**20)
+        needs = [*requirements.intensity(on, 1.0), *requirements.first_layer(on, 1.0)]
+        assert not [each.op for each in needs if each.why_not(on)], cache
+
+
+# ---- What follows on reading.
+
+
+def test_the_ridge_is_found_where_it_was_made_and_only_from_both_sides(page):
+    found = recording.find(page.root, synthetic.MACHINE, "roofline.intensity")
+    control = next(row for row in found.rows if row["role"] == "control")
+    assert control["ridge"] == pytest.approx(50e12 / 4e12, rel=0.01)
+    assert control["ridge_low"] < 12.6 and control["ridge_high"] > 12.4
+    assert roofs.ridge(found.rows[:5]) is None and roofs.ridge([]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("compiling-saves-kernels", "holds"),
+        ("small-layer-waits-for-launches", "holds"),
+        ("format-saves-more-than-fusion", "holds"),
+        ("ridge-is-peak-over-bandwidth", "holds"),
+        ("arithmetic-below-the-ridge-is-free", "holds"),
+        ("arithmetic-above-the-ridge-is-paid", "holds"),
+        ("relu-under-tensor-ridge", "fails"),
+        ("relu-idles-compute", "inconclusive"),
+        ("relu-reaches-bandwidth", "holds"),
+        ("roofline-is-a-minimum", "holds only where"),
+        ("functions-cost-their-bytes", "holds"),
+        ("passes-cost-time", "holds"),
+        ("always-further-left", "fails"),
+        ("above-ridge-fewer-flops", "fails"),
+    ],
+)
+def test_claims_find_what_was_made_up(page, name, word):
+    result = claims.evaluate(page, name)
+    assert result.word == word, result.evidence
+    if name == "roofline-is-a-minimum":
+        assert "multiply, in the L2" in result.condition
+
+
+def test_what_keeps_an_operation_from_its_roof_is_told_by_evidence_first(page):
+    found = recording.find(page.root, synthetic.MACHINE, "roofline.operations")
+    ceilings = recording.ceilings(page.root, synthetic.MACHINE)
+    told = {}
+    for row in found.rows:
+        share = roofs.least(row, ceilings).seconds / row["median_s"]
+        told.setdefault(row["variant"], figures.reason(row, share, CACHE))
+    assert told["relu"] == told["matmul, bf16"] == "at its roof"
+    assert told["multiply, in the L2"] == "its bytes stay in the L2"
+    assert told["add, small"].endswith("host-bound")
+    assert told["AdamW, foreach"].startswith("14 kernels, each a pass of its own; likely: each step")
+    assert told["sort"].startswith("likely: a radix sort")
+
+
+def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
+    with showing.using(page):
+        html, swept = figures.operations(caption="All."), figures.sweep(caption="All.")
+    for each in counts.operations(counts.sizes(CACHE, 1.0)):
+        assert f". {each.name} " in html
+    assert "dashed: copies within the L2" in html and html.count("<svg") == 2
+    assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
+    assert swept.count("<tr") == 1 + len(requirements.FMAS)
