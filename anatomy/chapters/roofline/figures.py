@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from html import escape
 from math import log2
 
-from anatomy.chapters.roofline import roofs
+from anatomy.chapters.roofline import requirements, roofs
 from anatomy.chapters.roofline.claims import ABOVE
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.figures.limits import curves, rooflines
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import Canvas
+from anatomy.figures.limits import rooflines
 from anatomy.figures.limits.placed import Placed
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
@@ -17,7 +19,8 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
-CLOSE = 3.0  # marks in the same cell, so many to a factor of two, share their numbers
+BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
+CLOSE = 5.0  # marks in the same cell, so many to a factor of two, share their numbers
 
 
 def sweep(*, caption: str | None = None) -> str:
@@ -54,27 +57,25 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
 def operations(*, caption: str | None = None) -> str:
     """Some thirty operations on the measured roofs, and of each what keeps it from its roof."""
     showing = current()
-    found, cache = showing.find("roofline.operations"), showing.find(rooflines.BANDWIDTH)
+    found, cache = showing.find("roofline.operations"), showing.find("memory_ladder.bandwidth")
     ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
         every = found.recording.rows
-        steps = curves.steps(cache.recording.rows) if cache.recording else []
-        copies = [each.cache for each in steps if each.op == "copy" and each.cache]
         there = sorted((row for row in every if _timed(row)), key=_intensity)
-        size = found.recording.data["machine"].get("l2_bytes")
-        drawn = _placed(there, ceilings, copies, size or 0) if there else ""
+        size = found.recording.data["machine"].get("l2_bytes") or 0
+        reads = _cached_reads(cache.recording.rows, size) if cache.recording else None
+        drawn = _placed(there, ceilings, reads, size) if there else ""
         return drawn + _refused(every)
 
     return framing.exhibit([found, cache], caption, draw)
 
 
-def _placed(table: Sequence[Row], ceilings: Ceilings, copies: Sequence[Row], cache: int) -> str:
+def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache: int) -> str:
     every, slope, _ = rooflines.roofs(ceilings)
-    for row in copies:
-        rate = curves.rate(row)
-        name = f"dashed: copies within the L2, {units.rate(rate, 'B/s')}"
-        slope |= {"steeper": {"bandwidth": rate, "name": name}}
+    if reads:
+        name = f"dashed: reads from the L2, {units.rate(reads, 'B/s')}"
+        slope |= {"steeper": {"bandwidth": reads, "name": name}}
     marks, lines, cells = [], [], defaultdict(list)
     for number, row in enumerate(table, 1):
         one, least = Placed(row["variant"], row, _intensity(row)), roofs.least(row, ceilings)
@@ -100,6 +101,13 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: Sequence[Row], cac
     head = ("operation", "#FLOP/B", "#time", "roof", "#of its roof", "what keeps it from there")
     body = tables.listed(head, lines, "Operations and their roofs")
     return svg.chart([("", drawing)], label) + figures.twin(body, unfold=True)
+
+
+def _cached_reads(ladder: Sequence[Row], cache_bytes: int) -> float | None:
+    """Bytes per second of the best sets that every SM reads, of those which the L2 alone holds."""
+    own = [row for row in ladder if row.get("op") == "read by all" and _timed(row)]
+    own = [row for row in own if BEYOND_L1 <= row["working_set_bytes"] <= cache_bytes / 2]
+    return max((row["bytes"] / row["median_s"] for row in own), default=None)
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:
@@ -152,3 +160,48 @@ def _refused(table: Sequence[Row]) -> str:
             why[row["note"]].append(row["variant"])
     said = (f"{', '.join(names)}: {note}" for note, names in why.items())
     return "".join(f'<p class="gap">{escape(each)}</p>' for each in said)
+
+
+def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:
+    """Of some numbers of FMAs the time that their bytes take at the bandwidth of a copy, the time
+    that they take at the FP32 peak, and the time measured, to one scale."""
+    showing = current()
+    found = showing.find("roofline.intensity")
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        timed = {row["fmas"]: row for row in found.recording.rows if _timed(row)}
+        peak, copy = (ceilings.get(name) for name in ("matmul fp32", "copy"))
+        if not timed or not peak or not copy:
+            return _refused(found.recording.rows)
+        told = []
+        for count in fmas:
+            row = timed[count]
+            parts = row["bytes"] / copy.value, row["flops"] / peak.value
+            told.append((requirements.fma_name(count), *parts, row["median_s"]))
+        label = "; ".join(
+            f"{name}: bytes {units.seconds(moved)}, arithmetic {units.seconds(done)}, measured "
+            f"{units.seconds(seen)}"
+            for name, moved, done, seen in told
+        )
+        return canvas.both(lambda sheet: _bars(sheet, told), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> None:
+    """For each number of FMAs two bars that begin together, and a mark where the kernel ended."""
+    left, room = 76.0, sheet.width - 76 - 70
+    size, y = room / max(max(times) for _, *times in told), 4.0
+    for name, moved, done, seen in told:
+        sheet.words(1, y + 21, name, bold=True)
+        for at, (what, seconds, colour) in enumerate(
+            (("bytes", moved, canvas.GOOD), ("arithmetic", done, canvas.BAD))
+        ):
+            top = y + 16 * at
+            sheet.box(left, top, max(2.0, size * seconds), 13, fill=colour, opacity=0.45)
+            sheet.words(left + 4, top + 10.5, what, size=11)
+        end = left + size * seen
+        sheet.line((end, y - 3), (end, y + 32), colour=canvas.INK, thick=2)
+        sheet.words(end + 5, y + 20, units.seconds(seen, most=2))
+        y += 46

@@ -22,7 +22,11 @@ THREADS = 256  # of a block
 FACTOR, TERM = -0.9990234375, 0.5  # of each FMA, as the kernel has them
 
 
-@experiment("roofline.intensity", page="curriculum/day_06.md")
+@experiment(
+    "roofline.intensity",
+    page="curriculum/day_06.md",
+    files=("snippets/kernels/fma_chain.cu",),
+)
 def intensity(
     device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12, budget_s: Seconds = 3.0
 ) -> pd.DataFrame:

@@ -113,9 +113,12 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         corner = max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]
         line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
         dashed = grammar.on(line, x=x, y=y).mark_line(color=MUTED, strokeDash=[4, 3])
-        begun = {"at": left, "value": left * steeper["bandwidth"], "text": steeper["name"]}
-        over = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -22, "color": MUTED}
-        calls += [dashed, grammar.on([begun], x=x, y=y).mark_text(**over).encode(text="text:N")]
+        named = grammar.on([{"value": bottom, "text": steeper["name"]}], y=y)
+        under_right = {"align": "right", "baseline": "bottom", "dx": -4, "dy": -5, "color": MUTED}
+        calls += [
+            dashed,
+            named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N"),
+        ]
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),

@@ -31,9 +31,7 @@ LAYER_KERNELS = {"eager fp32": 3, "eager bf16": 3, "compiled bf16": 2, "one call
 def intensity(root: Path, **params: Any) -> Path:
     """A recording of `roofline.intensity`: bytes or operations, whichever take longer."""
     n = 2**26
-    least = {
-        count: max(8 * n / COPY, 2 * count * n / PEAKS["fp32"]) for count in requirements.FMAS
-    }
+    least = {count: max(8 * n / COPY, 2 * count * n / PEAKS["fp32"]) for count in requirements.FMAS}
     slower = {requirements.fma_name(count): s / least[1] for count, s in least.items() if count > 1}
     rows = synthetic.compared(
         requirements.CHAIN, "gpu_warm", least[1], slower, control="1 FMA", bytes=8 * n,

@@ -27,8 +27,16 @@ def page(tmp_path_factory):
     """A page of the toy machine, with the recordings of all three days."""
     root = tmp_path_factory.mktemp("roofline")
     for name in ("roofline.first_layer", "roofline.intensity", "roofline.operations",
-                 "limits.ceilings", "limits.bandwidth"):  # fmt: skip
+                 "limits.ceilings"):  # fmt: skip
         synthetic.MAKERS[name](root)
+    sets = {"64 KiB": 2**16, "1 MiB": 2**20, "16 MiB": 2**24}
+    ladder = synthetic.compared(
+        "read by all", "gpu_warm", 1e-5, {"1 MiB": 2, "16 MiB": 9}, control="64 KiB"
+    )
+    for row in ladder:
+        size = sets[row["variant"].removesuffix(" (again)")]
+        row |= {"bytes": 10**8, "working_set_bytes": size}
+    synthetic.record(root, "memory_ladder.bandwidth", ladder)
     return synthetic.showing(root)
 
 
@@ -189,7 +197,9 @@ def test_what_keeps_an_operation_from_its_roof_is_told_by_evidence_first(page):
     assert told["relu"] == told["matmul, bf16"] == "at its roof"
     assert told["multiply, in the L2"] == "its bytes stay in the L2"
     assert told["add, small"].endswith("host-bound")
-    assert told["AdamW, foreach"].startswith("14 kernels, each a pass of its own; likely: each step")
+    assert told["AdamW, foreach"].startswith(
+        "14 kernels, each a pass of its own; likely: each step"
+    )
     assert told["sort"].startswith("likely: a radix sort")
 
 
@@ -198,6 +208,6 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
         html, swept = figures.operations(caption="All."), figures.sweep(caption="All.")
     for each in counts.operations(counts.sizes(CACHE, 1.0)):
         assert f". {each.name} " in html
-    assert "dashed: copies within the L2" in html and html.count("<svg") == 2
+    assert "dashed: reads from the L2, 5.00 TB/s" in html and html.count("<svg") == 2
     assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
     assert swept.count("<tr") == 1 + len(requirements.FMAS)
