@@ -11,7 +11,15 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.memory_ladder import requirements
-from anatomy.chapters.memory_ladder.requirements import BY_ALL, COPY, ONCE, OPS, PARTS_FROM, WRITE
+from anatomy.chapters.memory_ladder.requirements import (
+    BY_ALL,
+    COPY,
+    ONCE,
+    OPS,
+    PARTS_FROM,
+    TORCH,
+    WRITE,
+)
 from anatomy.machine import host
 from anatomy.numerics import formats
 from anatomy.parts import cuda_kernels, grid, kernel_tables, memory
@@ -46,7 +54,7 @@ def windows(op: str, size: int, blocks: int, scale: float = 1.0) -> Windows:
     row = ROW_BYTES * (2 if op == COPY else 1)
     rows = max(1, round(size / row / (1 if by_all else blocks)))
     once = row * rows * blocks
-    rounds = 1 if op == ONCE else max(1, round(scale * MOVED_BYTES / once))
+    rounds = 1 if op in (ONCE, TORCH) else max(1, round(scale * MOVED_BYTES / once))
     return Windows(
         rows, 0 if by_all else rows, rounds, row * rows if by_all else once, rounds * once
     )
@@ -66,8 +74,8 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
 
     Returns:
         One row per curve and working set: `read by all` (every SM reads all of the set), `read in
-        parts` (each SM its own part), `read once` (its part, once a launch), `write` and `copy`;
-        and the levels of each curve, in rows of their own.
+        parts` (each SM its own part), `read once` (its part, once a launch), `torch.sum`, `write`
+        and `copy`; and the levels of each curve, in rows of their own.
     """
     where = formats.torch_device(device)
     on, blocks = memory.capacity(where), host.describe(where)["sm_count"] or 1
@@ -125,8 +133,10 @@ def _works(op: str, sets: dict[str, Windows], where: torch.device, blocks: int) 
         exact = {
             WRITE: lambda: torch.full_like(written, each.rounds),  # what the last round leaves
             COPY: lambda: part,
+            TORCH: lambda: part.sum(dtype=torch.float64),
         }.get(op, partial(_sums, part, each, blocks))
-        return Work(call, exact, each.moved_bytes, {"working_set_bytes": each.set_bytes})
+        columns = {"working_set_bytes": each.set_bytes}
+        return Work(part.sum if op == TORCH else call, exact, each.moved_bytes, columns)
 
     return {name: work(each) for name, each in sets.items()}
 

@@ -6,9 +6,11 @@ from anatomy.parts.sizes import CHECKED_ROWS
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 # Curves: every SM reads all of the set; each SM reads its own part; the same, but only once a
-# launch; each SM writes, or copies, its own part, or all of a set with no part for each.
-BY_ALL, IN_PARTS, ONCE, WRITE, COPY = "read by all", "read in parts", "read once", "write", "copy"
-OPS = (BY_ALL, IN_PARTS, ONCE, WRITE, COPY)
+# launch; PyTorch's own sum; each SM writes, or copies, its own part, or all of a set with no part
+# for each.
+BY_ALL, IN_PARTS, ONCE, TORCH = "read by all", "read in parts", "read once", "torch.sum"
+WRITE, COPY = "write", "copy"
+OPS = (BY_ALL, IN_PARTS, ONCE, TORCH, WRITE, COPY)
 POWERS, CHASED = range(16, 33), range(12, 31)  # of two: 64 KiB to 4 GiB, and 4 KiB to 1 GiB
 PARTS_FROM = 2**22  # bytes from which on every SM has a part of its own
 L1_ENDS = 2**16, 2**19  # bytes between which the L1 cache of any card does
@@ -16,11 +18,11 @@ LINE_BYTES = 128  # of a cache; one address of the chain lies in each
 
 
 def sets(op: str, cache_bytes: int, scale: float = 1.0) -> list[int]:
-    """About how many bytes the working sets of a curve have. More than two caches would take long
+    """About how many bytes the working sets of a curve have. More than four caches would take long
     to be read by each SM, and are in HBM anyway."""
-    least = PARTS_FROM if op in (IN_PARTS, ONCE) else 0
-    most = 2 * cache_bytes if op == BY_ALL else 2 ** POWERS[-1]
-    sizes = _sizes(POWERS, cache_bytes if op != ONCE else 0)
+    least = PARTS_FROM if op in (IN_PARTS, ONCE, TORCH) else 0
+    most = 4 * cache_bytes if op == BY_ALL else 2 ** POWERS[-1]
+    sizes = _sizes(POWERS, 0 if op in (ONCE, TORCH) else cache_bytes)
     return sorted({int(scale * size) for size in sizes if least <= size <= most})
 
 
