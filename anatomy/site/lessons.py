@@ -1,5 +1,29 @@
 """What a day's page gets round its text: where it stands, how its time is spent, what comes next.
-And what is wrong with its boxes: a prediction without a measured answer, an hour too many."""
+And what is wrong with its boxes, which are written like this:
+
+    ## Predict first { data-minutes="10" }
+
+    !!! predict "How many blocks fit before a second wave begins?"
+
+        Write down a number.
+        { #d02-wave data-unit="blocks" }
+
+        ??? answer "What was measured"
+            [[occupancy.staircase.fit.blocks]]: one for each SM.
+
+    [Your guess](#d02-wave){ .guess }
+
+Minutes of a day's sections make 2.5 hours. A name begins with the day's number and is no other
+box's. The first figure of the answer is what was measured, printed in a unit that `data-unit` can
+be converted to. A choice has no unit but a list, each line beginning with its letter in bold, and
+an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
+in the box and at `.guess`, and scored (docs/assets/curriculum.js).
+
+`!!! calculate`, `!!! measure` and `!!! build` are exercises, with `??? answer`; a name and a unit
+have a reader's figure checked, against 5 % of a calculated answer, or against the range that
+`[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim. `??? recall "Question"`,
+`!!! misconception "What is believed"` and `!!! outcomes "After today you can"` hold any text.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +31,7 @@ from html import escape
 
 from anatomy.figures.curriculum import outline
 from anatomy.figures.curriculum.lists import UNWRITTEN, linked
-from anatomy.figures.curriculum.outline import ROMAN, Day
+from anatomy.figures.curriculum.outline import Part
 from anatomy.record.showing import Showing
 
 MINUTES = round(outline.HOURS * 60)
@@ -29,11 +53,11 @@ _ELSEWHERE = ("<!--picture", "<figure", "gap-inline")
 def framed(html: str, day: int, showing: Showing) -> str:
     """A day's page with its place above the heading, its time under the lead, and tomorrow."""
     about = outline.numbered("day", day)
-    phase = linked(showing, "phase", about.phase, f"Phase {ROMAN[about.phase]}")
-    week = linked(showing, "week", about.week, f"Week {about.week}")
-    number = f"Day {day} of {len(tuple(outline.days()))}"
-    stands = " · ".join((phase, week, number, f"{outline.HOURS} hours"))
-    html = f'<p class="day-of" data-search-exclude>{stands}</p>\n{html}'
+    week = outline.numbered("week", about.within)
+    phase = outline.numbered("phase", week.within)
+    place = [linked(showing, each, each.place) for each in (phase, week)]
+    place += [f"Day {day} of {len(outline.parts('day'))}", f"{outline.HOURS} hours"]
+    html = f'<p class="day-of" data-search-exclude>{" · ".join(place)}</p>\n{html}'
     lead = re.search(r'(?<=<p class="lead">).*?</p>', html, re.DOTALL) or re.search("</h1>", html)
     at = lead.end() if lead else len(html)
     html = f"{html[:at]}\n{_time(html)}{html[at:]}"
@@ -102,21 +126,21 @@ def _base(unit: str) -> str:
 
 
 def _time(html: str) -> str:
-    """The sections with their minutes, as wide as they are long."""
-    items = [
-        f'<li style="flex-grow:{minutes}"><a href="#{name}">{re.sub("<[^>]*>", "", text)}</a> '
-        f"{minutes} min</li>"
-        for minutes, name, text in _TIMED.findall(html)
-    ]
-    label = f"How the {outline.HOURS} hours are spent"
+    """A bar of the sections, each as wide as it is long."""
+    items = []
+    for minutes, name, text in _TIMED.findall(html):
+        said = f"{re.sub('<[^>]*>', '', text)} {minutes} minutes"
+        link = f'<a href="#{name}" title="{said}" aria-label="{said}">{minutes}</a>'
+        items.append(f'<li style="flex-grow:{minutes}">{link}</li>')
+    label = f"How the {outline.HOURS} hours are spent, in minutes"
     return f'<ol class="spent" aria-label="{label}" data-search-exclude>{"".join(items)}</ol>\n'
 
 
-def _tomorrow(today: Day, showing: Showing) -> str:
-    if today.number == len(tuple(outline.days())):
+def _tomorrow(today: Part, showing: Showing) -> str:
+    if today.number == len(outline.parts("day")):
         return ""
     day = outline.numbered("day", today.number + 1)
-    name = linked(showing, "day", day.number, day.name)
+    name = linked(showing, day)
     there = "" if name.startswith("<a") else f" {UNWRITTEN}"
     said = f"<b>Tomorrow</b> {name}{there}<br>You measure {escape(day.measures)}."
     return f'<aside class="tomorrow" data-search-exclude><p>{said}</p></aside>\n'

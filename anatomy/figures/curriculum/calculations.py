@@ -11,8 +11,8 @@ bytes, bytes or operations per second.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from inspect import getdoc, signature
+from typing import NamedTuple
 
 from anatomy.figures.text import inline, spans
 from anatomy.judge import limits
@@ -20,7 +20,7 @@ from anatomy.record.showing import Found, Showing
 from anatomy.table import chapters, units
 from anatomy.table.errors import AnatomyError, BadParameter, lookup
 
-# What a result with a unit reads like; one in another word, such as `blocks`, reads `132 blocks`.
+# How a result with a unit reads; one in any other word, such as `blocks`, reads `132 blocks`.
 PRINTED: dict[str, Callable[[float], str]] = {
     "s": units.seconds,
     "B": units.byte_count,
@@ -29,35 +29,35 @@ PRINTED: dict[str, Callable[[float], str]] = {
     "x": units.ratio,
     "%": units.percent,
 }
-DECLARED: dict[str, "Calculation"] = {}
 Function = Callable[..., float]
 
 
-@dataclass(frozen=True)
-class Calculation:
-    """One declared function, and where its arguments come from."""
+class Calculation(NamedTuple):
+    """A declared function, the unit of its result, and a reference for each of its arguments."""
 
     function: Function
     unit: str
-    arguments: dict[str, str]  # name -> a reference without its brackets
+    arguments: dict[str, str]
+
+
+DECLARED: dict[str, Calculation] = {}
 
 
 def calculation(name: str, *, unit: str, **arguments: str) -> Callable[[Function], Function]:
     """Declare a function as what `[[calculated: NAME]]` stands for.
 
     Args:
-        unit: Of what it returns: `s`, `B`, `B/s`, `FLOP/s`, `x` of a ratio, `%` of a share of 1,
-            or a word such as `blocks`.
-        arguments: For each of its parameters where it comes from: `limit:NAME`, `machine:NAME`, or
-            a row and its column, as in `[[...]]`.
+        unit: Of its result: one of `PRINTED`, or a word such as `blocks`.
+        arguments: Where each of its parameters comes from: `limit:NAME`, `machine:NAME`, or a row
+            and its column, as in `[[...]]`.
     """
 
     def declare(function: Function) -> Function:
-        if name in DECLARED and DECLARED[name].function.__module__ != function.__module__:
+        if name in DECLARED:
             raise BadParameter(f"the calculation {name!r} is declared twice.")
         if set(arguments) != set(signature(function).parameters) or not getdoc(function):
             raise BadParameter(
-                f"the calculation {name!r} lacks a docstring or an argument's source."
+                f"the calculation {name!r} lacks a docstring, or an argument's source."
             )
         DECLARED[name] = Calculation(function, unit, arguments)
         return function
@@ -66,45 +66,39 @@ def calculation(name: str, *, unit: str, **arguments: str) -> Callable[[Function
 
 
 def calculated(showing: Showing, name: str, spec: str) -> str:
-    """The result for the machine shown, with how it is calculated on hover; a gap where something
+    """The result for the machine shown, with how it comes about on hover; a gap where something
     that it needs is not recorded."""
     chapters.load("calculations")
-    asked = lookup("calculation", name, DECLARED)
-    numbers, missing = {}, []
-    for argument, reference in asked.arguments.items():
-        found, number = _number(showing, reference)
-        missing += [found] if number is None else []
-        numbers[argument] = number
+    function, unit, arguments = lookup("calculation", name, DECLARED)
+    given = {argument: _number(showing, where) for argument, where in arguments.items()}
     if showing.collecting:
         return ""
-    if missing:
+    if missing := [found for found, number in given.values() if number is None]:
         there = all(found.recording for found in missing)
         return spans.gap_because("not measured") if there else spans.gap(*missing)
-    value = asked.function(**numbers)
-    if spec:
-        text = units.format_value(value, spec)
-    elif asked.unit in PRINTED:
-        text = PRINTED[asked.unit](value)
+    value = function(**{argument: number for argument, (_, number) in given.items()})
+    if spec or unit in PRINTED:
+        text = units.format_value(value, spec) if spec else PRINTED[unit](value)
     else:
-        text = f"{units.significant(value)} {asked.unit}"
-    given = ", ".join(f"{key} = {number:.4g}" for key, number in numbers.items())
-    how = " ".join((getdoc(asked.function) or "").split())
-    return spans.figure("measured", text, f"{how} Here {given}, in base units.")
+        text = f"{units.significant(value)} {unit}"
+    numbers = ", ".join(f"{argument} = {number:.4g}" for argument, (_, number) in given.items())
+    how = " ".join((getdoc(function) or "").split())
+    found = {id(each): each for each, _ in given.values()}
+    origin = f"{how} Here {numbers}, in base units."
+    return spans.figure("measured", text, origin) + spans.marks(*found.values())
 
 
 def _number(showing: Showing, reference: str) -> tuple[Found, float | None]:
     """The recording behind a reference, and its number in base units; None where it is missing."""
     kind, _, name = reference.partition(":")
-    if kind in ("limit", "machine"):
+    if kind == "limit":
+        found, known = showing.find(limits.EXPERIMENT), dict.fromkeys(limits.known_names())
+        ceiling = None if showing.collecting else showing.ceilings.get(name)
+        return found, ceiling.value if ceiling else lookup("limit", name, known)
+    if kind == "machine":
         found = showing.find(limits.EXPERIMENT)
-        if showing.collecting or (kind == "machine" and found.recording is None):
-            return found, None
-        if kind == "machine":
-            return found, float(lookup("field of the machine", name, found.recording.data[kind]))
-        ceiling = showing.ceilings.get(
-            lookup("limit", name, dict.fromkeys(limits.known_names(), name))
-        )
-        return found, ceiling and ceiling.value
+        known = found.recording.data["machine"] if found.recording else {name: None}
+        return found, lookup("field of the machine", name, known)
     experiment, params, selectors, column = inline.parse(reference)
     found = showing.find(experiment, **params)
     ceilings = showing.ceilings_of(found)
@@ -116,4 +110,4 @@ def _number(showing: Showing, reference: str) -> tuple[Found, float | None]:
         if found.freshness.current:
             raise
         value = None  # a recording that is out of date lacks it
-    return found, None if units.missing(value) else float(value)
+    return found, None if units.missing(value) else value

@@ -7,11 +7,10 @@ and what is not says so.
 
 import posixpath
 import re
-from collections.abc import Iterable
 from html import escape
 
 from anatomy.figures.curriculum import outline
-from anatomy.figures.curriculum.outline import Day, Phase, Week
+from anatomy.figures.curriculum.outline import Part
 from anatomy.figures.text import frontmatter
 from anatomy.figures.text.spans import Markdown
 from anatomy.record.showing import Showing
@@ -27,57 +26,49 @@ def days(showing: Showing, asked: str, spec: str) -> str:
     if spec or not wanted:
         raise BadParameter(f"{asked!r}: ask for `all`, `phase N` or `week N`, and nothing more.")
     if not wanted["kind"]:
-        return Markdown("\n\n".join(_phase_of_all(showing, each) for each in outline.phases()))
+        return Markdown("\n\n".join(_phase(showing, each) for each in outline.parts("phase")))
     about = outline.numbered(wanted["kind"], int(wanted["number"]))
-    if isinstance(about, Week):
-        return Markdown(_days(showing, about.days, long=True))
-    return Markdown("\n\n".join(_week_of_phase(showing, each) for each in about.weeks))
+    if about.kind == "week":
+        return Markdown(_days(showing, about, long=True))
+    shown = (
+        f"## {linked(showing, week)}\n\n{week.about}\n\n{_days(showing, week, long=True)}"
+        for week in about.parts
+    )
+    return Markdown("\n\n".join(shown))
 
 
-def address(showing: Showing, kind: str, number: int) -> str:
-    """Where the page about a phase, a week or a day is, relative to the page shown; empty where
-    there is none."""
+def linked(showing: Showing, about: Part, text: str = "") -> str:
+    """A text, by default its name, as HTML: a link where the page about it is written."""
+    text = escape(text or about.name)
     for page, front in frontmatter.of_site(showing).items():
-        if getattr(front, kind) == number:
-            return showing.page_link(
-                posixpath.relpath(page, posixpath.dirname(showing.page) or ".")
-            )
-    return ""
+        if getattr(front, about.kind) == about.number:
+            there = posixpath.relpath(page, posixpath.dirname(showing.page) or ".")
+            return f'<a href="{escape(showing.page_link(there))}">{text}</a>'
+    return text
 
 
-def linked(showing: Showing, kind: str, number: int, text: str) -> str:
-    """A text as HTML, as a link where the page about it is written."""
-    target = address(showing, kind, number)
-    return f'<a href="{escape(target)}">{escape(text)}</a>' if target else escape(text)
-
-
-def _phase_of_all(showing: Showing, phase: Phase) -> str:
+def _phase(showing: Showing, phase: Part) -> str:
     """A heading, and both weeks side by side with the titles of their days."""
-    cards = []
-    for week in phase.weeks:
-        name = linked(showing, "week", week.number, week.name)
-        cards.append(f'<div><p class="week">{name}</p>\n{_days(showing, week.days)}</div>')
-    name = linked(showing, "phase", phase.number, phase.name)
-    return f'## {name}\n\n{phase.about}\n\n<div class="weeks">{"".join(cards)}</div>'
+    cards = (
+        f'<div><p class="week">{linked(showing, week)}</p>{_days(showing, week)}</div>'
+        for week in phase.parts
+    )
+    weeks = f'<div class="weeks">{"".join(cards)}</div>'
+    return f"## {linked(showing, phase)}\n\n{phase.about}\n\n{weeks}"
 
 
-def _week_of_phase(showing: Showing, week: Week) -> str:
-    name = linked(showing, "week", week.number, week.name)
-    return f"## {name}\n\n{week.about}\n\n{_days(showing, week.days, long=True)}"
-
-
-def _days(showing: Showing, shown: Iterable[Day], *, long: bool = False) -> str:
-    """A numbered list; `long` tells of each day what it measures and what it needs. Where no day
+def _days(showing: Showing, week: Part, *, long: bool = False) -> str:
+    """A numbered list; `long` tells of each day what is measured and what it needs. Where no day
     is written, this is said once."""
-    shown = list(shown)
-    written = [bool(address(showing, "day", day.number)) for day in shown]
+    names = [linked(showing, day, day.title) for day in week.parts]
+    some = any(name.startswith("<a") for name in names)
     lines = []
-    for day, there in zip(shown, written, strict=True):
-        text = f"<span>{linked(showing, 'day', day.number, day.title)}"
-        text += f" {UNWRITTEN}</span>" if any(written) and not there else "</span>"
+    for day, name in zip(week.parts, names, strict=True):
+        missing = f" {UNWRITTEN}" if some and not name.startswith("<a") else ""
+        text = f"<span>{name}{missing}</span>"
         if long:
             on = "" if day.on == "1 GPU" else f" · {day.on}"
-            text += f"<small>You measure {escape(day.measures)}{on}.</small>"
+            text += f"<small>{escape(day.measures[0].upper() + day.measures[1:])}.{on}</small>"
         lines.append(f'<li data-day="{day.number}" value="{day.number}">{text}</li>')
-    note = "" if any(written) else f'<p class="unwritten">{UNWRITTEN}</p>'
+    note = "" if some else f'<p class="unwritten">{UNWRITTEN}</p>'
     return f'{note}<ol class="days{" long" if long else ""}">{"".join(lines)}</ol>'

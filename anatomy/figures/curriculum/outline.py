@@ -1,7 +1,6 @@
 """The outline of the curriculum, from outline.toml, and what follows from a day's number."""
 
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,87 +11,63 @@ from anatomy.table.errors import BadParameter
 SECTION = "Curriculum"
 HOURS = 2.5  # of work in a day
 FIRST_ORDER = 310  # of the pages of the curriculum among all pages; its index has it
+KINDS = ("phase", "week", "day")  # each with several of the next
 ROMAN = ("", "I", "II", "III", "IV", "V")
 
 
 @dataclass(frozen=True)
-class Day:
-    """One day; phases, weeks and days are numbered through, from 1."""
+class Part:
+    """A phase, a week or a day; each kind is numbered through, from 1."""
 
+    kind: str
     number: int
-    week: int
-    phase: int
+    within: int  # number of the week of a day, of the phase of a week
     title: str
-    measures: str  # ends the sentence "Tomorrow you measure ..."
-    on: str  # what it needs: `1 GPU`, `8 GPUs`, `CPU`
+    about: str = ""  # of a phase and of a week, in a sentence
+    measures: str = ""  # of a day: ends the sentence "You measure ..."
+    on: str = ""  # of a day, what it needs: `1 GPU`, `8 GPUs`, `CPU`
+
+    @property
+    def place(self) -> str:
+        """`Day 2`; a phase has a Roman number."""
+        number = ROMAN[self.number] if self.kind == "phase" else self.number
+        return f"{self.kind.capitalize()} {number}"
 
     @property
     def name(self) -> str:
         """`Day 2: GPU anatomy`."""
-        return f"Day {self.number}: {self.title}"
-
-
-@dataclass(frozen=True)
-class Week:
-    """Seven days."""
-
-    number: int
-    phase: int
-    title: str
-    about: str
-    days: tuple[Day, ...]
+        return f"{self.place}: {self.title}"
 
     @property
-    def name(self) -> str:
-        """`Week 1: The machine`."""
-        return f"Week {self.number}: {self.title}"
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Two weeks."""
-
-    number: int
-    title: str
-    about: str
-    weeks: tuple[Week, ...]
-
-    @property
-    def name(self) -> str:
-        """`Phase I: Foundations`."""
-        return f"Phase {ROMAN[self.number]}: {self.title}"
+    def parts(self) -> tuple["Part", ...]:
+        """The weeks of a phase, the days of a week."""
+        inner = KINDS[KINDS.index(self.kind) + 1]
+        return tuple(each for each in parts(inner) if each.within == self.number)
 
 
 @cache
-def phases() -> tuple[Phase, ...]:
-    """The whole curriculum."""
-    told = tomllib.loads(Path(__file__).with_name("outline.toml").read_text(encoding="utf-8"))
-    made, week_number, day_number = [], 0, 0
-    for number, phase in enumerate(told["phase"], 1):
-        weeks_of = []
-        for week in phase["week"]:
-            week_number += 1
-            first, day_number = day_number + 1, day_number + len(week["days"])
-            numbered = enumerate(week["days"], first)
-            days_of = tuple(Day(n, week_number, number, **each) for n, each in numbered)
-            weeks_of.append(Week(week_number, number, week["title"], week["about"], days_of))
-        made.append(Phase(number, phase["title"], phase["about"], tuple(weeks_of)))
+def parts(kind: str) -> tuple[Part, ...]:
+    """All phases, weeks or days, in their order."""
+    made = []
+    for number, (within, told) in enumerate(_told(kind), 1):
+        own = {key: value for key, value in told.items() if key not in KINDS}
+        made.append(Part(kind, number, within, **own))
     return tuple(made)
 
 
-def weeks() -> Iterator[Week]:
-    """All weeks, in order."""
-    return (week for phase in phases() for week in phase.weeks)
+@cache
+def _told(kind: str) -> list[tuple[int, dict[str, Any]]]:
+    """What outline.toml says of each part of one kind, after the number of what it is within."""
+    if kind == KINDS[0]:
+        text = Path(__file__).with_name("outline.toml").read_text(encoding="utf-8")
+        return [(0, each) for each in tomllib.loads(text)[kind]]
+    outer = enumerate(_told(KINDS[KINDS.index(kind) - 1]), 1)
+    return [(number, each) for number, (_, told) in outer for each in told[kind]]
 
 
-def days() -> Iterator[Day]:
-    """All days, in order."""
-    return (day for week in weeks() for day in week.days)
-
-
-def numbered(kind: str, number: int) -> Phase | Week | Day:
-    """A `phase`, `week` or `day` by its number; BadParameter where the curriculum has none such."""
-    found = tuple({"phase": phases, "week": weeks, "day": days}[kind]())
+def numbered(kind: str, number: int) -> Part:
+    """A phase, week or day by its number; BadParameter where the curriculum has none such."""
+    found = parts(kind)
     if not 1 <= number <= len(found):
         raise BadParameter(f"{kind} {number}: the curriculum has {kind}s 1 to {len(found)}.")
     return found[number - 1]
@@ -101,11 +76,13 @@ def numbered(kind: str, number: int) -> Phase | Week | Day:
 def place(kind: str, number: int) -> dict[str, Any]:
     """Title, section and order of the page that is about a phase, a week or a day."""
     about = numbered(kind, number)
+    told = {"title": about.name, "section": (SECTION,), "order": FIRST_ORDER + number}
     if kind == "phase":
-        return {"title": about.name, "section": (SECTION,), "order": FIRST_ORDER + number}
-    week = about if kind == "week" else numbered("week", about.week)
+        return told
+    week = about if kind == "week" else numbered("week", about.within)
+    told["section"] += (week.name,)
     # Eight pages a week, its own first.
-    before = FIRST_ORDER + len(phases()) + 8 * (week.number - 1) + 1
-    order = before + (number - week.days[0].number + 1 if kind == "day" else 0)
-    nav = {"nav": "The week"} if kind == "week" else {}
-    return {"title": about.name, "section": (SECTION, week.name), "order": order, **nav}
+    told["order"] = FIRST_ORDER + len(parts("phase")) + 8 * (week.number - 1) + 1
+    if kind == "week":
+        return told | {"nav": "The week"}
+    return told | {"order": told["order"] + week.parts.index(about) + 1}

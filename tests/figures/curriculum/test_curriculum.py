@@ -25,13 +25,13 @@ def listed(asked: str, **fronts: str) -> str:
 
 
 def test_there_are_seventy_days_in_five_phases_of_two_weeks():
-    assert [len(phase.weeks) for phase in outline.phases()] == [2] * 5
-    assert [len(week.days) for week in outline.weeks()] == [7] * 10
-    days = list(outline.days())
+    assert [len(phase.parts) for phase in outline.parts("phase")] == [2] * 5
+    assert [len(week.parts) for week in outline.parts("week")] == [7] * 10
+    days = outline.parts("day")
     assert [day.number for day in days] == list(range(1, 71))
     assert len({day.title for day in days}) == 70
     assert all(day.on in ("CPU", "1 GPU", "4 GPUs", "8 GPUs") for day in days)
-    assert days[14].phase == 2 and days[14].week == 3  # what Day 14 of the seeds says of Day 15
+    assert days[14].within == 3 and outline.numbered("week", 3).within == 2  # Day 15 opens Phase II
 
 
 def test_a_day_says_its_number_and_the_outline_tells_the_rest():
@@ -130,7 +130,7 @@ def test_an_answer_without_its_recording_is_a_gap_and_a_wrong_name_an_error(decl
 
 
 def test_a_calculation_says_where_its_arguments_come_from(declared):
-    with pytest.raises(BadParameter, match="lacks a docstring or an argument's source"):
+    with pytest.raises(BadParameter, match="or an argument's source"):
         calculation("three", unit="s")(declared)
 
 
