@@ -61,6 +61,8 @@ def operations(*, caption: str | None = None) -> str:
     ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
+        if found.recording is None:
+            return ""
         every = found.recording.rows
         there = sorted((row for row in every if _timed(row)), key=_intensity)
         size = found.recording.data["machine"].get("l2_bytes") or 0

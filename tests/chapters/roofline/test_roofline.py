@@ -208,6 +208,6 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
         html, swept = figures.operations(caption="All."), figures.sweep(caption="All.")
     for each in counts.operations(counts.sizes(CACHE, 1.0)):
         assert f". {each.name} " in html
-    assert "dashed: reads from the L2, 5.00 TB/s" in html and html.count("<svg") == 2
+    assert "dashed: reads from the L2, " in html and html.count("<svg") == 2
     assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
     assert swept.count("<tr") == 1 + len(requirements.FMAS)
