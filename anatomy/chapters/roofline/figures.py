@@ -42,7 +42,7 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        marks.append(_mark(one, str(row["fmas"])))
+        marks.append(_mark(one, str(row["fmas"]) if row["fmas"].bit_count() == 1 else ""))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
@@ -84,11 +84,11 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
         share = least.seconds / row["median_s"] if least else None
         told = f", {units.percent(share)} of what {least.roof} allows" if least else ""
         size = f'<span class="ci">{escape(row["extent"])}, {row["dtype"]}</span>'
-        lines.append(
-            [f"{number}. {escape(row['variant'])} {size}", units.significant(one.intensity),
-             tables.time(row), escape(least.roof) if least else tables.NONE,
-             units.percent(share) if least else tables.NONE, escape(reason(row, share, cache))]
-        )  # fmt: skip
+        of = (
+            f'{units.percent(share)} <span class="ci">{least.roof}</span>' if least else tables.NONE
+        )
+        name, why = f"{number}. {escape(row['variant'])} {size}", escape(reason(row, share, cache))
+        lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
         mark = _mark(one, str(number), told)
@@ -100,7 +100,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
             each["number"] = ""
     drawing = svg.Drawing("loglog.roofline", (every, slope, marks))
     label = "Operations on the measured roofs. The table under it names them."
-    head = ("operation", "#FLOP/B", "#time", "roof", "#of its roof", "what keeps it from there")
+    head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     body = tables.listed(head, lines, "Operations and their roofs")
     return svg.chart([("", drawing)], label) + figures.twin(body, unfold=True)
 
