@@ -9,6 +9,12 @@ def layer_floor(peak: float) -> float:
     return 2 * 8192 * 4096 * 4096 / peak
 
 
+@calculation("small-layer-floor", unit="s", peak="limit:matmul bf16")
+def small_layer_floor(peak: float) -> float:
+    """2 x 64 x 256 x 256 operations over the bf16 peak."""
+    return 2 * 64 * 256 * 256 / peak
+
+
 @calculation("bias-and-relu", unit="s", bandwidth="limit:copy")
 def bias_and_relu(bandwidth: float) -> float:
     """Two passes over 8192 x 4096 bf16 values, each a read and a write, over the bandwidth."""
