@@ -10,6 +10,7 @@ import torch
 from anatomy.chapters.roofline import calls, requirements
 from anatomy.chapters.roofline.counts import Operation, Sizes, sizes
 from anatomy.chapters.roofline.counts import operations as counted
+from anatomy.chapters.roofline.judged import RIDGE
 from anatomy.chapters.roofline.requirements import FMAS, chain_elements, fma_name
 from anatomy.comparison import compare
 from anatomy.numerics import agreement, formats
@@ -54,7 +55,7 @@ def intensity(
         quantity="gpu_warm",
         where=where,
         required=requirements.intensity(on, scale),
-        promised=("fmas",),
+        promised=("fmas", *RIDGE),
     )
 
 
