@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from anatomy.chapters.roofline.counts import CLASSES, COLUMNS, HEAD, SMALL, Sizes
-from anatomy.numerics import agreement
+from anatomy.chapters.roofline.counts import CLASSES, COLUMNS, HEAD, SMALL, Sizes, matmuls
+from anatomy.numerics import agreement, formats
 from anatomy.parts import attention, products
 from anatomy.table.errors import DeviceError
 
 Call = Callable[[], Tensor | list[Tensor]]
 Pair = tuple[Call, Call]  # what is timed, and its exact result
 
-BF16, FP32 = torch.bfloat16, torch.float32
+BF16 = torch.bfloat16
 DROPPED = 0.1  # share of elements
 # What dropout leaves is off by the root of p / (1 - p), about a third; another mask, no more.
 ALLOWED_DROPOUT = 0.5
@@ -105,25 +105,18 @@ def optimizer(s: Sizes, where: torch.device) -> dict[str, Pair]:
     return {"AdamW, fused": pair(fused=True), "AdamW, foreach": pair(foreach=True)}
 
 
-def square(dtype: str) -> Callable[[Sizes, torch.device], dict[str, Pair]]:
-    """A product of square matrices in fp32 or TF32, which `formats.products_in` decides."""
+def products_in(dtype: str) -> Callable[[Sizes, torch.device], dict[str, Pair]]:
+    """Those of one number format; of fp32 or TF32, which of both `formats.products_in` decides."""
 
-    def one(s: Sizes, where: torch.device) -> dict[str, Pair]:
-        return {f"matmul, {dtype}": _product(s.m, s.m, s.m, FP32, where)}
+    def those(s: Sizes, where: torch.device) -> dict[str, Pair]:
+        kind = formats.storage(dtype)
+        return {
+            name: _product(m, n, k, kind, where, *([s.batch * 256] if name == "bmm" else []))
+            for name, m, n, k, own, *_ in matmuls(s)
+            if own == dtype
+        }
 
-    return one
-
-
-def halves(s: Sizes, where: torch.device) -> dict[str, Pair]:
-    """Products in bf16: large, small, skinny, and many at once."""
-    big, small = 2 * s.m, s.m // 8
-    return {
-        "matmul, bf16": _product(big, big, big, BF16, where),
-        "matmul, small": _product(small, small, small, BF16, where),
-        "matmul, 16 rows": _product(16, s.side, s.side, BF16, where),
-        "matrix × vector": _product(s.side, 1, s.side, BF16, where),
-        "bmm": _product(64, 64, 64, BF16, where, s.batch * 256),
-    }
+    return those
 
 
 def _product(m: int, n: int, k: int, kind: torch.dtype, where: torch.device, *batch: int) -> Pair:
@@ -173,9 +166,7 @@ MAKERS: Mapping[str, Callable[[Sizes, torch.device], dict[str, Pair]]] = {
     "reductions": reductions,
     "movement": movement,
     "optimizer": optimizer,
-    "matmul fp32": square("fp32"),
-    "matmul tf32": square("tf32"),
-    "matmul bf16": halves,
+    **{f"matmul {dtype}": products_in(dtype) for dtype in ("fp32", "tf32", "bf16")},
     "convolution": convolution,
     "attention": attended,
     "matmul fp8": eighths,

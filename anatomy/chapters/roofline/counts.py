@@ -1,11 +1,11 @@
-"""What some thirty PyTorch operations must do at least: operations, bytes, and the roof that they
-meet. Without torch. A function of one element counts as the additions, multiplications and calls
-(`exp`, `erf`, a root) in its formula, each as one operation."""
+"""What thirty PyTorch operations must do at least: operations, bytes, and the roof that they meet.
+Without torch. A function of one element counts as the additions, multiplications and calls (`exp`,
+`erf`, a root) in its formula, each as one operation. Bytes are the least: each input is read once,
+each result is written once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isqrt
-from typing import NamedTuple
 
 from anatomy.table import formulas
 
@@ -14,83 +14,8 @@ COLUMNS = 4096  # of what is reduced row by row
 CLASSES = 32_768  # of cross entropy, as a language model has them
 SMALL = 4096  # elements of an addition that is over before it has begun
 LEAST = 2**18  # elements, so that dropout drops its share of them
-FP8, BF16, FP32 = 1, 2, 4  # bytes of an element
+BF16, FP32, INT64 = 2, 4, 8  # bytes of an element
 HEAD = 128  # width of attention's heads
-
-
-class Work(NamedTuple):
-    """Operations and least bytes of one call."""
-
-    flops: int
-    bytes: int
-
-
-def pointwise(n: int, each: int = 1, reads: int = 1, beside: int = 0) -> Work:
-    """A function of `n` fp32 elements with `each` operations for one; of what it writes `beside`
-    the result, the bytes of each element."""
-    return Work(each * n, formulas.pointwise_bytes(n, FP32, reads) + beside * n)
-
-
-def reduction(rows: int, columns: int) -> Work:
-    """The sum of each row: all is read, and a number for each row is written."""
-    return Work(rows * columns, (rows * columns + rows) * FP32)
-
-
-def softmax(rows: int, columns: int) -> Work:
-    """Of each row the largest, a difference, an exponential, the sum and a division an element."""
-    return pointwise(rows * columns, 5)
-
-
-def layer_norm(rows: int, columns: int) -> Work:
-    """Mean, difference, square, sum, root, scale, weight and bias: eight an element."""
-    return Work(8 * rows * columns, formulas.layer_norm_bytes(rows, columns, FP32))
-
-
-def rms_norm(rows: int, columns: int) -> Work:
-    """Square, sum, scale and weight: four an element."""
-    return Work(4 * rows * columns, (2 * rows * columns + columns) * FP32)
-
-
-def cross_entropy(rows: int, classes: int) -> Work:
-    """The log of each row's softmax, of which one element is wanted: the largest, a difference, an
-    exponential and the sum. Logits and int64 targets are read, one number is written."""
-    return Work(4 * rows * classes, rows * classes * FP32 + 8 * rows + FP32)
-
-
-def sort(n: int) -> Work:
-    """No arithmetic; values are read, values and int64 places are written."""
-    return Work(0, n * (2 * FP32 + 8))
-
-
-def embedding(rows: int, width: int) -> Work:
-    """No arithmetic; int64 places and the rows that they name are read, the rows are written."""
-    return Work(0, rows * (8 + 2 * width * FP32))
-
-
-def adamw(n: int) -> Work:
-    """Two moments (3 and 4 operations an element), root, division and epsilon (3), decay and step
-    (4). Parameter, gradient and moments are read; all but the gradient are written. Source:
-    Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2."""
-    return Work(14 * n, 7 * n * FP32)
-
-
-def matmul(m: int, n: int, k: int, item: int, batch: int = 1, out: int = 0) -> Work:
-    """`batch` products of A (M x K) and B (K x N), of elements of `item` bytes, `out` in C."""
-    more = batch * m * n * ((out or item) - item)
-    moved = batch * formulas.matmul_bytes(m, n, k, item) + more
-    return Work(batch * formulas.matmul_flops(m, n, k), moved)
-
-
-def convolution(batch: int, channels: int, side: int) -> Work:
-    """3 x 3, stride 1, as many channels out as in, bf16: a product for each of nine places."""
-    image = batch * channels * side * side
-    return Work(2 * 9 * channels * image, (2 * image + 9 * channels * channels) * BF16)
-
-
-def attention(heads: int, tokens: int) -> Work:
-    """Without a mask, bf16."""
-    moved = formulas.attention_bytes(heads, tokens, HEAD, BF16)
-    return Work(formulas.attention_flops(heads, tokens, HEAD), moved)
 
 
 @dataclass(frozen=True)
@@ -101,9 +26,10 @@ class Operation:
     name: str
     dtype: str  # number format of its arithmetic
     size: str
-    work: Work
-    roof: str  # limit of its memory traffic, or of its products
-    beside: str = ""  # what else it is known to do, which its count leaves out
+    flops: int
+    bytes: int
+    roof: str  # the limit of its memory traffic, or of its products
+    beside: str = ""  # what else it is known to do, which its counts leave out
 
 
 @dataclass(frozen=True)
@@ -127,9 +53,8 @@ class Sizes:
 
 def sizes(cache_bytes: int, scale: float) -> Sizes:
     """Sizes for a device with such a cache; `scale` is a factor on elements."""
-    wanted = max(LEAST, int(scale * CACHES * cache_bytes / FP32))
+    wanted, root = max(LEAST, int(scale * CACHES * cache_bytes / FP32)), scale**0.5
     n = -(-wanted // CLASSES) * CLASSES
-    root = scale**0.5
     m, tokens = max(32, int(root * 4096) // 32 * 32), max(32, int(root * 4096))
     batch, heads = max(1, int(scale * 64)), max(1, int(root * 32))
     image = max(16, int(root * 16) * 16), max(8, int(root * 56))
@@ -140,76 +65,90 @@ def sizes(cache_bytes: int, scale: float) -> Sizes:
 
 def operations(s: Sizes) -> Iterator[Operation]:
     """All of them, those timed together one after the other, the control of these first."""
-    n, rows, m, big = f"{s.n:,}", f"{s.rows:,} × {COLUMNS:,}", s.m, 2 * s.m
-    for name, each, reads, beside, why in (
-        ("relu", 1, 1, 0, ""),
-        ("multiply", 1, 1, 0, ""),
-        ("add", 1, 2, 0, ""),
-        ("exp", 1, 1, 0, "exponentials are made by a unit of its own, at an eighth of the rate"),
-        ("gelu", 5, 1, 0, "`erf` is a polynomial of some twenty operations"),
-        ("dropout", 2, 1, 1, "random numbers take tens of integer operations each"),
-    ):
-        work = pointwise(s.n, each, reads, beside)
-        yield Operation("elementwise", name, "fp32", n, work, "copy", why)
-    small = pointwise(SMALL, 1, 2)
-    yield Operation("short", "add, small", "fp32", f"{SMALL:,}", small, "copy")
-    fits = pointwise(s.cached)
-    yield Operation("short", "multiply, in the L2", "fp32", f"{s.cached:,}", fits, "copy")
-    told = (
-        ("sum", Work(s.n, s.n * FP32), "read", "a second pass adds up what the blocks found"),
-        ("row means", reduction(s.rows, COLUMNS), "read", ""),
-        ("softmax", softmax(s.rows, COLUMNS), "copy", "each row is reduced twice"),
-        ("layer_norm", layer_norm(s.rows, COLUMNS), "copy", "each row is reduced"),
-        ("rms_norm", rms_norm(s.rows, COLUMNS), "copy", "each row is reduced"),
-        ("cumsum", pointwise(s.n), "copy", "each element waits for all before it in its row"),
-    )
-    for name, work, roof, why in told:
-        yield Operation("reductions", name, "fp32", rows, work, roof, why)
-    logits = cross_entropy(s.n // CLASSES, CLASSES)
-    shape = f"{s.n // CLASSES:,} × {CLASSES:,}"
-    why = "all log-probabilities are written, and one of each row is read again"
-    yield Operation("reductions", "cross_entropy", "fp32", shape, logits, "read", why)
-    turned = Work(0, formulas.copy_bytes(s.rows * COLUMNS, FP32))
-    why = "one side of a transpose is not in the order of the memory"
-    yield Operation("movement", "transposed copy", "fp32", rows, turned, "copy", why)
-    gathered = embedding(s.rows, COLUMNS)
-    yield Operation("movement", "embedding", "fp32", rows, gathered, "copy")
-    why = "a radix sort reads and writes its keys once for every eight bits"
-    yield Operation("movement", "sort", "fp32", f"{s.n // 8:,}", sort(s.n // 8), "copy", why)
-    for name in ("AdamW, fused", "AdamW, foreach"):
-        why = "each step of the formula is a pass over all tensors" if "foreach" in name else ""
-        yield Operation("optimizer", name, "fp32", n, adamw(s.n), "copy", why)
-    for dtype in ("fp32", "tf32"):
-        work = matmul(m, m, m, FP32)
-        yield Operation(f"matmul {dtype}", f"matmul, {dtype}", dtype, cube(m), work, _peak(dtype))
-    told = (
-        ("matmul, bf16", cube(big), matmul(big, big, big, BF16), _peak("bf16"), ""),
-        ("matmul, small", cube(m // 8), matmul(m // 8, m // 8, m // 8, BF16), _peak("bf16"),
-         "its tiles are fewer than the SMs"),
-        ("matmul, 16 rows", f"16 × {s.side:,} × {s.side:,}",
-         matmul(16, s.side, s.side, BF16), "read", ""),
-        ("matrix × vector", f"{s.side:,} × {s.side:,}", matmul(s.side, 1, s.side, BF16), "read",
-         ""),
-        ("bmm", f"{s.batch * 256:,} of {cube(64)}", matmul(64, 64, 64, BF16, s.batch * 256),
-         "copy", "a tile is as large as a whole matrix"),
-    )  # fmt: skip
-    for name, shape, work, roof, why in told:
-        yield Operation("matmul bf16", name, "bf16", shape, work, roof, why)
+    for name, (op, size, flops, moved, roof, beside) in (_in_fp32(s) | _optimizers(s)).items():
+        yield Operation(op, name, "fp32", size, flops, moved, roof, beside)
+    for name, m, n, k, dtype, roof, beside in matmuls(s):
+        item = {"bf16": BF16, "fp8": 1}.get(dtype, FP32)
+        batch = s.batch * 256 if name == "bmm" else 1
+        moved = formulas.matmul_bytes(m, n, k, item) + (m * n if dtype == "fp8" else 0)
+        size = f"{batch:,} of " * (batch > 1) + f"{m:,} × {n:,} × {k:,}"
+        work = batch * formulas.matmul_flops(m, n, k), batch * moved
+        yield Operation(f"matmul {dtype}", name, dtype, size, *work, roof, beside)
     channels, side = s.image
-    shape, work = f"{s.batch} × {channels} × {side} × {side}", convolution(s.batch, *s.image)
-    yield Operation("convolution", "conv2d, 3 × 3", "bf16", shape, work, _peak("bf16"))
-    why = "exponentials between its two products"
-    shape = f"{s.heads} × {s.tokens:,} × {HEAD}"
-    work = attention(s.heads, s.tokens)
-    yield Operation("attention", "attention", "bf16", shape, work, _peak("bf16"), why)
-    work = matmul(big, big, big, FP8, out=BF16)
-    yield Operation("matmul fp8", "matmul, fp8", "fp8", cube(big), work, _peak("fp8"))
+    values, weights = s.batch * channels * side * side, 9 * channels * channels
+    size, moved = f"{s.batch} × {channels} × {side} × {side}", (2 * values + weights) * BF16
+    # A matmul for each of nine places.
+    work = 2 * 9 * channels * values, moved, "matmul bf16"
+    yield Operation("convolution", "conv2d, 3 × 3", "bf16", size, *work)
+    work = (
+        formulas.attention_flops(s.heads, s.tokens, HEAD),
+        formulas.attention_bytes(s.heads, s.tokens, HEAD, BF16),
+    )
+    size, why = f"{s.heads} × {s.tokens:,} × {HEAD}", "exponentials between its two products"
+    yield Operation("attention", "attention", "bf16", size, *work, "matmul bf16", why)
 
 
-def cube(side: int) -> str:
-    """A size of square matrices, as M x N x K."""
-    return " × ".join([f"{side:,}"] * 3)
+def _in_fp32(s: Sizes) -> dict[str, tuple]:
+    """Name -> those timed together, size, operations, least bytes, roof, what else it does."""
+    n, one, both = s.n, s.n * FP32, 2 * s.n * FP32  # a tensor read; read, and one written
+    whole, rows, logits = f"{n:,}", f"{s.rows:,} × {COLUMNS:,}", s.n // CLASSES
+    return {
+        "relu": ("elementwise", whole, n, both, "copy", ""),
+        "multiply": ("elementwise", whole, n, both, "copy", ""),
+        "add": ("elementwise", whole, n, one + both, "copy", ""),
+        "exp": ("elementwise", whole, n, both, "copy",
+                "a unit of its own makes exponentials, at an eighth of the rate"),
+        "gelu": ("elementwise", whole, 5 * n, both, "copy",
+                 "`erf` is a polynomial of some twenty operations"),
+        # A number is held against the share that is dropped, and a byte of mask is kept of it.
+        "dropout": ("elementwise", whole, 2 * n, both + n, "copy",
+                    "random numbers take tens of integer operations each"),
+        "add, small": ("short", f"{SMALL:,}", SMALL, 3 * SMALL * FP32, "copy", ""),
+        "multiply, in the L2": ("short", f"{s.cached:,}", s.cached, 2 * s.cached * FP32, "copy",
+                                ""),
+        "sum": ("reductions", whole, n, one, "read", "a second pass adds up what blocks found"),
+        "row means": ("reductions", rows, n, one + s.rows * FP32, "read", ""),
+        # The largest, a difference, an exponential, the sum, a division.
+        "softmax": ("reductions", rows, 5 * n, both, "copy", "each row is reduced twice"),
+        # Mean, difference, square, sum, root, scale, weight and bias.
+        "layer_norm": ("reductions", rows, 8 * n,
+                       formulas.layer_norm_bytes(s.rows, COLUMNS, FP32), "copy",
+                       "each row is reduced"),
+        # Square, sum, scale and weight.
+        "rms_norm": ("reductions", rows, 4 * n, both + COLUMNS * FP32, "copy",
+                     "each row is reduced"),
+        "cumsum": ("reductions", rows, n, both, "copy",
+                   "each element waits for all before it in its row"),
+        # As softmax without the division; of each row one logarithm is wanted.
+        "cross_entropy": ("reductions", f"{logits:,} × {CLASSES:,}", 4 * n,
+                          one + logits * INT64 + FP32, "read",
+                          "all log-probabilities are written, and one of a row is read again"),
+        "transposed copy": ("movement", rows, 0, both, "copy",
+                            "one side of a transpose is not in the order of the memory"),
+        "embedding": ("movement", rows, 0, both + s.rows * INT64, "copy", ""),
+        "sort": ("movement", f"{n // 8:,}", 0, n // 8 * (2 * FP32 + INT64), "copy",
+                 "a radix sort reads and writes its keys once for every eight bits"),
+    }  # fmt: skip
 
 
-def _peak(dtype: str) -> str:
-    return f"matmul {dtype}"
+def _optimizers(s: Sizes) -> dict[str, tuple]:
+    """As `_in_fp32`. Two moments take 3 and 4 operations an element, root, division and epsilon 3,
+    decay and step 4; parameter, gradient and moments are read, all but the gradient are written.
+    Source: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2."""
+    told = "optimizer", f"{s.n:,}", 14 * s.n, 7 * s.n * FP32, "copy"
+    passes = "each step of the formula is a pass over all tensors"
+    return {"AdamW, fused": (*told, ""), "AdamW, foreach": (*told, passes)}
+
+
+def matmuls(s: Sizes) -> Iterator[tuple[str, int, int, int, str, str, str]]:
+    """Name, M, N, K, number format, roof, and what else it does; FP8's result is in bf16."""
+    m, big, few, side = s.m, 2 * s.m, s.m // 8, s.side
+    for dtype in ("fp32", "tf32"):
+        yield f"matmul, {dtype}", m, m, m, dtype, f"matmul {dtype}", ""
+    yield "matmul, bf16", big, big, big, "bf16", "matmul bf16", ""
+    why = "its tiles are fewer than the SMs"
+    yield "matmul, small", few, few, few, "bf16", "matmul bf16", why
+    yield "matmul, 16 rows", 16, side, side, "bf16", "read", ""
+    yield "matrix × vector", side, 1, side, "bf16", "read", ""
+    yield "bmm", 64, 64, 64, "bf16", "copy", "a tile is as large as a whole matrix"
+    yield "matmul, fp8", big, big, big, "fp8", "matmul fp8", ""

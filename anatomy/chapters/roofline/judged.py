@@ -1,10 +1,9 @@
 """The sweep of FMAs: where its slope ends and its flat part begins."""
 
 from anatomy.chapters.roofline import roofs
+from anatomy.chapters.roofline.roofs import RIDGE
 from anatomy.judge.comparisons import comparisons, in_columns
 from anatomy.judge.rules import rule
-
-RIDGE = ("ridge", "ridge_low", "ridge_high")
 
 
 @rule("roofline.intensity", columns=RIDGE, source="flops, bytes and blocks_s of all rows")

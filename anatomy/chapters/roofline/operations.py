@@ -10,8 +10,8 @@ import torch
 from anatomy.chapters.roofline import calls, requirements
 from anatomy.chapters.roofline.counts import Operation, Sizes, sizes
 from anatomy.chapters.roofline.counts import operations as counted
-from anatomy.chapters.roofline.judged import RIDGE
 from anatomy.chapters.roofline.requirements import FMAS, chain_elements, fma_name
+from anatomy.chapters.roofline.roofs import RIDGE
 from anatomy.comparison import compare
 from anatomy.numerics import agreement, formats
 from anatomy.parts import cuda_kernels, grid, memory
@@ -126,8 +126,8 @@ def operations(
         beside=[each.beside or None for each in own],
         dtype=[each.dtype for each in own],
         limit=[each.roof for each in own],
-        flops=[each.work.flops for each in own],
-        bytes=[each.work.bytes for each in own],
+        flops=[each.flops for each in own],
+        bytes=[each.bytes for each in own],
     )
 
 
@@ -156,8 +156,8 @@ def _timed(
             allowed={name: calls.ALLOWED.get(name) for name in there},
             quantity="gpu_warm",
             op=op,
-            flops={name: each.work.flops for name, each in there.items()},
-            bytes={name: each.work.bytes for name, each in there.items()},
+            flops={name: each.flops for name, each in there.items()},
+            bytes={name: each.bytes for name, each in there.items()},
             limit={name: each.roof for name, each in there.items()},
             device=where,
             iters=iters,

@@ -10,6 +10,7 @@ from anatomy.judge.limits import DRAM, MATMUL, Ceilings
 from anatomy.judge.rows import Row
 from anatomy.table.intervals import Interval, median_interval
 
+RIDGE = ("ridge", "ridge_low", "ridge_high")  # columns of the corner and its interval
 AWAY = 2.0  # points within this factor of the corner are left out: there both limits hold at once
 
 

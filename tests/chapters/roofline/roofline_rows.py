@@ -60,7 +60,7 @@ def operations(root: Path, **params: Any) -> Path:
         )  # fmt: skip
         for row in table:
             each = own[row["variant"].removesuffix(" (again)")]
-            row |= {"flops": each.work.flops, "bytes": each.work.bytes, "limit": each.roof}
+            row |= {"flops": each.flops, "bytes": each.bytes, "limit": each.roof}
             row |= {"dtype": each.dtype, "extent": each.size, "beside": each.beside or None}
             row["kernels_per_call"] = KERNELS.get(each.name, 1)
             if each.name == "add, small":
@@ -72,7 +72,7 @@ def operations(root: Path, **params: Any) -> Path:
 def least_s(each: counts.Operation) -> float:
     """What its operations or its bytes take on the toy machine."""
     memory = RATES[each.roof][1] if each.roof in limits.DRAM else COPY
-    return max(each.work.flops / PEAKS[each.dtype], each.work.bytes / memory)
+    return max(each.flops / PEAKS[each.dtype], each.bytes / memory)
 
 
 @synthetic.makes("roofline.first_layer")

@@ -1,12 +1,22 @@
 """The roofline's three days: what is counted, what is measured at toy size, and what is said."""
 
+import runpy
+
 import pytest
 import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import claims
-from anatomy.chapters.roofline import calls, counts, figures, operations, requirements, roofs
+from anatomy.chapters.roofline import (
+    calculations,
+    calls,
+    counts,
+    figures,
+    operations,
+    requirements,
+    roofs,
+)
 from anatomy.chapters.roofline.first_layer import in_one_call, layer
 from anatomy.judge import limits
 from anatomy.parts import cuda_kernels
@@ -14,7 +24,6 @@ from anatomy.record import recording, showing
 from anatomy.record.declare import load
 from anatomy.record.requirements import Capacity
 from tests.chapters.limits.ceilings_rows import CACHE
-from tests.chapters.roofline import roofline_rows
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
 from tests.parts import cuda_on_cpu
@@ -44,28 +53,32 @@ def page(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("work", "flops", "moved"),
+    ("name", "flops", "moved"),
     [
-        (counts.pointwise(100), 100, 800),  # relu: 0.125 operations a byte
-        (counts.pointwise(100, 1, 2), 100, 1200),
-        (counts.pointwise(100, 2, 1, 1), 200, 900),  # dropout, with a byte of mask
-        (counts.reduction(10, 100), 1000, 4040),
-        (counts.softmax(10, 100), 5000, 8000),
-        (counts.layer_norm(10, 100), 8000, 8800),
-        (counts.rms_norm(10, 100), 4000, 8400),
-        (counts.cross_entropy(10, 100), 4000, 4084),
-        (counts.sort(100), 0, 1600),
-        (counts.embedding(10, 100), 0, 10 * 8 + 2 * 4000),
-        (counts.adamw(100), 1400, 2800),
-        (counts.matmul(2, 3, 5, 2), 60, 62),
-        (counts.matmul(2, 3, 5, 1, out=2), 60, 10 + 15 + 12),
-        (counts.matmul(2, 3, 5, 2, batch=7), 420, 434),
-        (counts.convolution(2, 4, 8), 2 * 9 * 4 * 4 * 2 * 64, 2 * (2 * 512 + 144)),
-        (counts.attention(2, 16), 4 * 2 * 256 * 128, 4 * 2 * 16 * 128 * 2),
+        ("relu", 2**18, 8 * 2**18),  # 0.125 operations a byte
+        ("add", 2**18, 12 * 2**18),
+        ("dropout", 2 * 2**18, 9 * 2**18),
+        ("sum", 2**18, 4 * 2**18),
+        ("row means", 2**18, 4 * 2**18 + 4 * 64),
+        ("softmax", 5 * 2**18, 8 * 2**18),
+        ("layer_norm", 8 * 2**18, 8 * 2**18 + 2 * 4 * 4096),
+        ("rms_norm", 4 * 2**18, 8 * 2**18 + 4 * 4096),
+        ("cross_entropy", 4 * 2**18, 4 * 2**18 + 8 * 8 + 4),
+        ("sort", 0, 16 * 2**15),
+        ("embedding", 0, 8 * 2**18 + 8 * 64),
+        ("AdamW, foreach", 14 * 2**18, 28 * 2**18),
+        ("matmul, fp32", 2 * 32**3, 3 * 4 * 32**2),
+        ("matmul, bf16", 2 * 64**3, 3 * 2 * 64**2),
+        ("matmul, fp8", 2 * 64**3, 2 * 64**2 + 2 * 64**2),
+        ("matrix × vector", 2 * 704**2, 2 * (704**2 + 2 * 704)),
+        ("bmm", 256 * 2 * 64**3, 256 * 3 * 2 * 64**2),
+        ("conv2d, 3 × 3", 2 * 9 * 16 * 16 * 64, 2 * (2 * 16 * 64 + 9 * 256)),
+        ("attention", 4 * 32**2 * 128, 4 * 2 * 32 * 128),
     ],
 )
-def test_operations_and_least_bytes_are_those_of_the_formula(work, flops, moved):
-    assert work == (flops, moved)
+def test_operations_and_least_bytes_are_those_of_the_formula(name, flops, moved):
+    found = {each.name: each for each in counts.operations(counts.sizes(2**16, 1e-6))}[name]
+    assert (found.flops, found.bytes) == (flops, moved)
 
 
 def test_products_convolutions_and_attention_count_as_pytorch_counts_them():
@@ -76,7 +89,7 @@ def test_products_convolutions_and_attention_count_as_pytorch_counts_them():
             with FlopCounterMode(display=False) as counter, torch.no_grad():
                 call()
             # Padding is not multiplied; PyTorch counts a matrix times a vector as nothing.
-            assert counter.get_total_flops() in (each.work.flops, 0), each.name
+            assert counter.get_total_flops() in (each.flops, 0), each.name
             assert counter.get_total_flops() or each.name in ("matrix × vector", "attention")
 
 
@@ -95,7 +108,7 @@ def test_there_are_over_twenty_and_each_meets_a_roof_that_is_known():
     assert {each.roof for each in found} <= set(limits.known_names())
     assert {each.op for each in found} == set(calls.MAKERS)
     beyond = [e for e in found if e.op in ("elementwise", "reductions", "optimizer")]
-    assert all(each.work.bytes >= 4 * 60 * 2**20 for each in beyond)
+    assert all(each.bytes >= 4 * 60 * 2**20 for each in beyond)
 
 
 # ---- What is measured.
@@ -211,3 +224,35 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
     assert "dashed: reads from the L2, " in html and html.count("<svg") == 2
     assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
     assert swept.count("<tr") == 1 + len(requirements.FMAS)
+
+
+# ---- What a learner works with.
+
+
+@pytest.mark.parametrize(
+    ("peak", "copy", "bf16", "ridge", "fmas", "in_bf16", "rows"),
+    [(52e12, 4.0e12, 800e12, 13.0, 52, 26, 200), (30e12, 0.6e12, 60e12, 50.0, 200, 100, 100)],
+)
+def test_answers_of_exercises_follow_from_any_machines_constants(
+    peak, copy, bf16, ridge, fmas, in_bf16, rows
+):
+    assert calculations.ridge(peak, copy) == ridge
+    assert calculations.free_fmas(peak, copy) == fmas == calculations.fmas_at_the_ridge(ridge)
+    assert calculations.free_fmas_in_bf16(peak, copy) == in_bf16
+    assert calculations.decode_batch(bf16, copy) == rows
+    assert calculations.layer_floor(bf16) == pytest.approx(2.74877906944e11 / bf16)
+    assert calculations.small_layer_floor(bf16) == pytest.approx(8388608 / bf16)
+    assert calculations.bias_and_relu(copy) == pytest.approx(2 * 2 * 2**26 / copy)
+    assert calculations.softmax_floor(copy) == pytest.approx(2**28 / copy)
+    assert calculations.cpu_over_gpu(0.2, 0.005) == 40 and calculations.calls_in_a_second(2e-5) > 1
+
+
+def test_the_sweep_that_a_reader_runs_counts_as_the_page_does(capsys):
+    sweep = runpy.run_path("snippets/days/day_06/sweep.py")
+    x = torch.randn(8)
+    torch.testing.assert_close(
+        sweep["chain"](2)(x), (x * -0.9990234375 + 0.5) * -0.9990234375 + 0.5
+    )
+    sweep["main"](eager=True, elements=4096, counts=(1, 4))
+    first, last = capsys.readouterr().out.splitlines()[-2:]
+    assert first.split()[:2] == ["1", "0.25"] and last.split()[:2] == ["4", "1.00"]
