@@ -1,10 +1,13 @@
-// Every block reads its window of `data` again and again, 16 bytes a thread and load. A window has
-// `window_rows` rows, of one vector for each thread of the block, and begins `apart_rows` after the
-// window of the block before: 0 gives all blocks the same one. Each thread sums what it read, or
-// the compiler would leave the loads out.
+// Every block reads its window of `data` again and again, 16 bytes a thread
+// and load. A window has `window_rows` rows, of one vector for each thread of
+// the block, and begins `apart_rows` after the window of the block before: 0
+// gives all blocks the same one. Each thread sums what it read, or the
+// compiler would leave the loads out.
 extern "C" __global__ void __launch_bounds__(1024)
-ladder_read(const float4* data, float* sums, int window_rows, int apart_rows, int rounds) {
-    const float4* window = data + (long long)blockIdx.x * apart_rows * blockDim.x + threadIdx.x;
+ladder_read(const float4* data, float* sums, int window_rows, int apart_rows,
+            int rounds) {
+    const float4* window =
+        data + (long long)blockIdx.x * apart_rows * blockDim.x + threadIdx.x;
     // Blocks that share a window begin apart, as they would be after a while.
     int row = (int)((long long)blockIdx.x * window_rows / gridDim.x);
     float sum = 0.0f;

@@ -1,8 +1,10 @@
-// Every block writes its window of `out` again and again, 16 bytes a thread and store; windows are
-// those of ladder_read.cu. Each round writes its own number, so that no store can be left out.
+// Every block writes its window of `out` again and again, 16 bytes a thread
+// and store; windows are those of ladder_read.cu. Each round writes its own
+// number, so that no store can be left out.
 extern "C" __global__ void __launch_bounds__(1024)
 ladder_write(float4* out, int window_rows, int apart_rows, int rounds) {
-    float4* window = out + (long long)blockIdx.x * apart_rows * blockDim.x + threadIdx.x;
+    float4* window =
+        out + (long long)blockIdx.x * apart_rows * blockDim.x + threadIdx.x;
     int first = (int)((long long)blockIdx.x * window_rows / gridDim.x);
     for (int round = 1; round <= rounds; ++round) {
         float4 v = make_float4(round, round, round, round);

@@ -1,12 +1,15 @@
-// Thread i reads element `first` + i * `stride` of `data`, then the one that all threads together
-// are farther on, and so forth through `elements` of them: the 32 threads of a warp ask for 32
-// elements that lie `stride` apart. With `neighbours` = `stride` each thread also reads those
-// between its element and the next thread's, one after the other. `rounds` repeats all of it.
+// Thread i reads element `first` + i * `stride` of `data`, then the one that
+// all threads together are farther on, and so forth through `elements` of
+// them: the 32 threads of a warp ask for 32 elements that lie `stride` apart.
+// With `neighbours` = `stride` each thread also reads those between its
+// element and the next thread's, one after the other. `rounds` repeats it all.
 extern "C" __global__ void __launch_bounds__(512)
-strided_read(const float* data, float* sums, int first, int stride, int neighbours, int elements,
-             int rounds) {
-    int threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
-    int mine = (elements - thread + threads - 1) / threads, i = thread, next = 0;
+strided_read(const float* data, float* sums, int first, int stride,
+             int neighbours, int elements, int rounds) {
+    int threads = gridDim.x * blockDim.x;
+    int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    int mine = (elements - thread + threads - 1) / threads;
+    int i = thread, next = 0;
     float sum = 0.0f;
 #pragma unroll 8
     for (int left = mine * neighbours * rounds; left > 0; --left) {

@@ -33,7 +33,7 @@ ROW_BYTES = THREADS * 16  # that a block moves in one step: the widest load of e
 MOVED_BYTES = 2**33  # by one launch: 0.3 ms even from the nearest cache
 ITEM_BYTES = 4  # float32
 VALUES = (1, 16)  # small whole numbers: their sums are exact in float32, in any order
-CURVE_S = 1.5  # seconds of the blocks of one curve
+CURVE_S = 1.0  # seconds of the blocks of one curve
 KERNELS = {WRITE: "ladder_write", COPY: "ladder_copy"}  # the others read
 MOST_LEVELS = 5  # that a curve is asked for
 
@@ -93,7 +93,7 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
                 op, {n: windows(op, sizes[n], blocks, scale) for n in fits}, where, blocks
             )
 
-        wanted = {name: needs[f"{op} {size}"] for name, size in sizes.items()}
+        wanted = {name: needs[f"{op} {name}"] for name in sizes}
         how = {"limit": op if op in KERNELS else "read", "iters": iters, "budget_s": CURVE_S}
         return kernel_tables.timed(cell, wanted, make, where=where, **how)
 

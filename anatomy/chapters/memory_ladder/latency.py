@@ -47,7 +47,7 @@ def latency(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd
         # Alone, for another working set would take its place in the caches.
         table = compare(
             {cell["variant"]: chase},
-            reference=lambda: torch.ones(1),
+            reference=lambda: torch.ones(1, device=where),
             quantity="gpu_warm",
             op=cell["op"],
             device=where,
@@ -55,12 +55,14 @@ def latency(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd
             budget_s=SIZE_S,
             profile=False,
         ).table
-        return table.assign(loads=loads, cycles_per_load=chase.cycles.item() / loads)
+        cycles = chase.cycles.item() / loads
+        return table.assign(way="one thread", loads=loads, cycles_per_load=cycles)
 
     table = grid.measure_cells(
         [
-            {"op": f"chase {size}", "variant": units.byte_count(size), "working_set_bytes": size}
+            {"op": f"chase {name}", "variant": name, "working_set_bytes": size}
             for size in requirements.chased(on.cache_bytes, scale)
+            for name in [units.byte_count(size)]
         ],
         measure,
         variants=lambda cell: [cell["variant"]],

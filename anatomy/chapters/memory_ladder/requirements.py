@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from anatomy.parts.sizes import CHECKED_ROWS
 from anatomy.record.requirements import Capacity, Requirement, requires
+from anatomy.table import units
 
 # Curves: every SM reads all of the set; each SM reads its own part; the same, but only once a
 # launch; PyTorch's own sum; each SM writes, or copies, its own part, or all of a set with no part
@@ -45,14 +46,16 @@ def bandwidth(on: Capacity, scale: float) -> Iterator[Requirement]:
     for op in OPS:
         for size in sets(op, on.cache_bytes, scale):
             held = {COPY: 4, WRITE: 5}.get(op, 1) * size
-            yield Requirement(f"{op} {size}", held + size // 8 + min(24 * CHECKED_ROWS, 6 * size))
+            check = min(24 * CHECKED_ROWS, 6 * size)
+            yield Requirement(f"{op} {units.byte_count(size)}", held + size // 8 + check)
 
 
 @requires("memory_ladder.latency")
 def latency(on: Capacity, scale: float) -> Iterator[Requirement]:
     """The chain, and the order of its lines, from which it is made."""
     for size in chased(on.cache_bytes, scale):
-        yield Requirement(f"chase {size}", size + 4 * 8 * (size // LINE_BYTES))
+        name = f"chase {units.byte_count(size)}"
+        yield Requirement(name, size + 4 * 8 * (size // LINE_BYTES))
 
 
 @requires("memory_ladder.levels")

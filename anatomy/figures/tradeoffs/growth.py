@@ -53,15 +53,14 @@ def curve(
             `rate`.
         series: Column whose values have a line each.
         fit: `power` fits an exponent to each line (`anatomy.judge.exponents`), shown in a table;
-            `levels` finds the steps by which it goes (`anatomy.judge.plateaus`).
+            `levels` finds the steps by which it goes (`anatomy.judge.plateaus`); a column with
+            predictions of `y` is drawn dashed.
         beyond: Sizes below it are drawn and not fitted.
 
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
     params = selectors(experiment, params, op, quantity)
-    if fit is not None and fit not in FITS:
-        raise UnknownName("fit", fit, FITS)
     wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
     found = current().find(experiment, **params)
     return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
@@ -118,6 +117,14 @@ def _shown(found: Found, wanted: Wanted) -> str:
             for name, line in drawn.items()
         }
         ends, under = _steps(levels, wanted), _levels(levels, wanted)
+    elif wanted.fit:
+        if not any(wanted.fit in row for line in drawn.values() for row in line):
+            raise UnknownName("fit", wanted.fit, FITS)
+        ends = [
+            {"series": name, "x": row[x], "value": row[wanted.fit]}
+            for name, line in drawn.items()
+            for row in line
+        ]
     return _chart(drawn, ends, wanted) + under + figures.twin(_table(by_series, wanted))
 
 
@@ -224,9 +231,11 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
         cost = tables.time(row) if y == "median_s" else tables.cell(row, y)
         why = tables.why(row.get("note") or ("not positive" if row.get(y) == 0 else ""))
         why = "" if _drawable(row, x, y) else why
-        lines.append([tables.code(name), label(x, row[x]), cost, why])
+        predicted = [tables.cell(row, wanted.fit)] if wanted.fit and wanted.fit not in FITS else []
+        lines.append([tables.code(name), label(x, row[x]), cost, *predicted, why])
     across, up = rows.heading(x), rows.heading(y)
-    heads = [wanted.series, f"#{across}", f"#{up}", "why"]
+    more = [f"#{rows.heading(wanted.fit)}"] if wanted.fit and wanted.fit not in FITS else []
+    heads = [wanted.series, f"#{across}", f"#{up}", *more, "why"]
     return _listed(heads, lines, f"{up} by {across}")
 
 

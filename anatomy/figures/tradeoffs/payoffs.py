@@ -93,7 +93,9 @@ def payoff(
 
 def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
-    if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
+    if column.endswith("_bytes"):
+        return units.byte_count(value)
+    if column.endswith("_s") or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
     steps = [(2**30, " GiB"), (2**20, " MiB"), (2**10, " KiB")] if column == "bytes" else []
     if value >= LONG:

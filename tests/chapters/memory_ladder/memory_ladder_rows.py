@@ -58,10 +58,11 @@ def latency(root: Path, **params: Any) -> Path:
     rows = []
     for size in requirements.chased(CACHE):
         row, again = synthetic.compared(
-            f"chase {size}", "gpu_warm", LOADS * on_level(LATENCIES, size), {},
+            f"chase {units.byte_count(size)}", "gpu_warm", LOADS * on_level(LATENCIES, size), {},
             control=units.byte_count(size), seed=size % 97,
         )  # fmt: skip
-        more = {"working_set_bytes": size, "loads": LOADS, "cycles_per_load": 40.0}
+        more = {"working_set_bytes": size, "way": "one thread"}
+        more |= {"loads": LOADS, "cycles_per_load": 40.0}
         rows += [row | more, again | more]
     return synthetic.record(root, "memory_ladder.latency", with_levels(rows, ["chase"]), **params)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.memory_ladder import bandwidth, latency, requirements
+from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
 from anatomy.chapters.memory_ladder.requirements import BY_ALL, COPY, IN_PARTS, ONCE, WRITE
 from anatomy.judge.plateaus import plateaus
 from anatomy.parts import cuda_kernels
@@ -146,3 +146,14 @@ def test_a_card_without_steps_turns_the_verdicts(tmp_path):
     whole = {2**18: 30e12, made.CACHE: 7e12, 2**40: 4e12}
     made.bandwidth(tmp_path, levels=whole)
     assert verdict("l2-is-full-early", tmp_path).word == claims.FAILS
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "latency", "sms"), [(4.1e12, 6e-7, 132), (1.7e12, 5e-7, 108)]
+)
+def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, sms):
+    in_flight = calculations.bytes_in_flight(bandwidth, latency)
+    assert in_flight == pytest.approx(bandwidth * latency)
+    loads = calculations.loads_in_flight_per_sm(bandwidth, latency, sms)
+    assert loads * 16 * sms == pytest.approx(in_flight) and 400 < loads < 1500
+    assert calculations.registers_in_all(sms) == sms * 2**18
