@@ -142,9 +142,8 @@ def _timed(
         for name, (call, exact) in pairs.items():  # one by one: a wrong one costs its own row alone
             allowed = calls.ALLOWED.get(name)
             check = partial(agreement.check, {name: call}, {name: exact}, allowed)
-            refused |= (
-                {name: why} if (why := grid.attempt(check, where, (RuntimeError,))[1]) else {}
-            )
+            if why := calls.refusal(check):
+                refused[name] = why
         there = {name: group[name] for name in pairs if name not in refused}
         if not there:
             return grid.unmeasured(
