@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
-from math import log2
+from math import log
 
 from anatomy.chapters.roofline import requirements, roofs
 from anatomy.chapters.roofline.claims import ABOVE
@@ -20,7 +20,7 @@ from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
 BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
-CLOSE = 5.0  # marks in the same cell, so many to a factor of two, share their numbers
+CLOSE = {"at": 1.6, "value": 1.4}  # marks within these factors share their numbers
 
 
 def sweep(*, caption: str | None = None) -> str:
@@ -78,7 +78,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
     if reads:
         name = f"dashed: reads from the L2, {units.rate(reads, 'B/s')}"
         slope |= {"steeper": {"bandwidth": reads, "name": name}}
-    marks, lines, cells = [], [], defaultdict(list)
+    marks, lines = [], []
     for number, row in enumerate(table, 1):
         one, least = Placed(row["variant"], row, _intensity(row)), roofs.least(row, ceilings)
         share = least.seconds / row["median_s"] if least else None
@@ -92,12 +92,11 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
         mark = _mark(one, str(number), told)
+        near = (each for each in marks if each["number"] and _close(each, mark))
+        if first := next(near, None):
+            first["number"] += f", {number}"
+            mark["number"] = ""
         marks.append(mark)
-        cells[tuple(round(CLOSE * log2(mark[end])) for end in ("at", "value"))].append(mark)
-    for first, *others in cells.values():
-        first["number"] = ", ".join(each["number"] for each in (first, *others))
-        for each in others:
-            each["number"] = ""
     drawing = svg.Drawing("loglog.roofline", (every, slope, marks))
     label = "Operations on the measured roofs. The table under it names them."
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
@@ -130,6 +129,11 @@ def reason(row: Row, share: float | None, cache_bytes: int) -> str:
     passes = f"{several:.0f} kernels, each a pass of its own" if several > 1 else ""
     likely = f"likely: {row['beside']}" if row.get("beside") else ""
     return "; ".join(filter(None, (passes, likely))) or "not explained by what was recorded"
+
+
+def _close(one: dict, other: dict) -> bool:
+    """Whether the numbers of two marks would lie on each other."""
+    return all(abs(log(one[end] / other[end])) < log(factor) for end, factor in CLOSE.items())
 
 
 def _said(one: Placed) -> str:

@@ -114,7 +114,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
         dashed = grammar.on(line, x=x, y=y).mark_line(color=MUTED, strokeDash=[4, 3])
         named = grammar.on([{"value": bottom, "text": steeper["name"]}], y=y)
-        under_right = {"align": "right", "baseline": "bottom", "dx": -4, "dy": -5, "color": MUTED}
+        under_right = {"align": "right", "baseline": "bottom", "dx": -4, "color": MUTED}
+        under_right["dy"] = -5 if width > DESK else -22  # over the other words where both meet
         calls += [
             dashed,
             named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N"),
