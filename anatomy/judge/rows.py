@@ -256,7 +256,7 @@ def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) 
             return f"{value} B" if exact else units.byte_count(value)
         case "B/s" | "FLOP/s" as unit:
             return units.rate(value, unit, low, high, most)
-        case "MHz" | "W" | "°C" as unit:
+        case "MHz" | "W" | "°C" | "FLOP/B" as unit:
             return f"{units.significant(value, 4)} {unit}"
     return units.format_value(value)
 

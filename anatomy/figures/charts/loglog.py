@@ -65,7 +65,8 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
 def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format: with its
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
-    `bandwidth` (B/s) of the slope and the `name` under it. `points` are calls, `at` their FLOP per
+    `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
+    kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
     byte, each with its `number`: their names would lie on the roofs."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
@@ -109,6 +110,17 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
                 grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle")),
                 grammar.words(layer, "number", name),
             ]
+    if steeper := limits.get("steeper"):
+        corner = max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]
+        line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
+        dashed = grammar.on(line, x=x, y=y).mark_line(color=MUTED, strokeDash=[4, 3])
+        named = grammar.on([{"value": bottom, "text": steeper["name"]}], y=y)
+        under_right = {"align": "right", "baseline": "bottom", "dx": -4, "color": MUTED}
+        under_right["dy"] = -5 if width > DESK else -22  # over the other words where both meet
+        calls += [
+            dashed,
+            named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N"),
+        ]
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
