@@ -2,14 +2,14 @@
 // time, and all must have arrived before the next ones are asked for.
 template <int LOADS>
 __global__ void loads(const float* x, float* sums, int count) {
-    const float* mine = x + (long long)blockIdx.x * blockDim.x * count + threadIdx.x;
+    const int THREADS = 256;  // of a block; known here, so that addresses take few registers
+    const float* mine = x + (long long)blockIdx.x * THREADS * count + threadIdx.x;
     float sum = 0.0f, seen[LOADS];
 #pragma unroll 1
     for (int i = 0; i < count; i += LOADS) {
-#pragma unroll
-        for (int k = 0; k < LOADS; ++k) seen[k] = mine[(i + k) * blockDim.x];
-#pragma unroll
+        for (int k = 0; k < LOADS; ++k) seen[k] = mine[k * THREADS];
         for (int k = 0; k < LOADS; ++k) sum += seen[k];
+        mine += LOADS * THREADS;
     }
-    sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    sums[blockIdx.x * THREADS + threadIdx.x] = sum;
 }

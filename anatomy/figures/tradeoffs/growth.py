@@ -45,7 +45,7 @@ def curve(
 
     Args:
         x: Column of the size, positive numbers.
-        y: Column of the cost: `median_s` with its interval, `peak_bytes` or another column.
+        y: Column of the cost: `median_s` with its interval, `peak_bytes` or another column; `rate`.
         series: Column whose values have a line each.
         fit: `power` fits an exponent to each line (`anatomy.judge.exponents`), shown in a table.
         beyond: Sizes below it are drawn and not fitted.
@@ -96,7 +96,8 @@ def _drawable(row: Row, x: str, y: str) -> bool:
 
 
 def _shown(found: Found, wanted: Wanted) -> str:
-    x, y, by_series = wanted.x, wanted.y, lines(found.recording.rows, wanted)
+    table = [rows.derived(row, None) for row in found.recording.rows]
+    x, y, by_series = wanted.x, wanted.y, lines(table, wanted)
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
         raise BadParameter(f"no row has a positive {x} and {y} to draw.")
@@ -109,6 +110,7 @@ def _shown(found: Found, wanted: Wanted) -> str:
 def _chart(drawn: Mapping[str, Sequence[Row]], fits: Fits, wanted: Wanted) -> str:
     every = [row for line in drawn.values() for row in line]
     size, unit = _unit_of_axis([row[wanted.y] for row in every], wanted.y)
+    unit += every[0]["rate_unit"] if wanted.y == "rate" else ""
     across, up = rows.heading(wanted.x), rows.heading(wanted.y)
     points = []
     for name, line in drawn.items():
@@ -135,9 +137,10 @@ def _chart(drawn: Mapping[str, Sequence[Row]], fits: Fits, wanted: Wanted) -> st
 def _unit_of_axis(values: Sequence[float], column: str) -> tuple[float, str]:
     if column.endswith("_s"):
         return tables.time_unit(values)
-    if column.endswith("bytes"):
-        steps = [step for step in units.BINARY if max(values) >= step[0]]
-        return steps[-1] if steps else units.BINARY[0]
+    if column == "rate" or column.endswith("bytes"):
+        prefixes = units.PREFIXES if column == "rate" else units.BINARY
+        steps = [step for step in prefixes if max(values) >= step[0]]
+        return steps[-1] if steps else prefixes[0]
     return 1.0, ""
 
 
