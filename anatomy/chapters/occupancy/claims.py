@@ -2,20 +2,20 @@
 
 from anatomy.claims import Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.table import Table, trusted
-from anatomy.judge.rows import Row
 from anatomy.table import units
 
 STAIRCASE, THROUGHPUT = Need("occupancy.staircase"), Need("occupancy.throughput")
 NEARLY = 1.05  # as fast, to who writes the kernel
+ALONE, TOGETHER = "one block an SM", "as many as fit"
 ONE, MANY = "1 load at a time", "16 loads at a time"
 
 
-def _first(staircase: Table) -> Row:
-    """The row of one block, with the staircase that was fitted to all."""
-    row = trusted(staircase.row("1 block"))
-    if units.missing(row.get("at_once")):
-        raise Unmeasured("the time does not go in steps")
-    return row
+def _more_over_full(staircase: Table, op: str) -> Measured:
+    """Time of a launch of one block more than run at once, over that of as many."""
+    names = {row.get("edge"): row["variant"] for row in staircase.select(op=op)}
+    if not {"full", "one more"} <= set(names):
+        raise Unmeasured(next(iter(staircase)).get("note") or "the times do not go in steps")
+    return staircase.ratio(names["one more"], names["full"], op=op)
 
 
 @claim(
@@ -25,7 +25,9 @@ def _first(staircase: Table) -> Row:
 )
 def staircase_tells_the_sms(staircase: Table) -> Finding:
     """Blocks at once, fitted to the times alone, are the driver's SMs times the blocks of each."""
-    row, sms = _first(staircase), staircase.machine.get("sm_count")
+    row, sms = trusted(staircase.row("1 block", op=ALONE)), staircase.machine.get("sm_count")
+    if units.missing(row.get("at_once")):
+        raise Unmeasured("the times do not go in steps")
     ends = (row[f"at_once{end}"] / row["blocks_per_sm"] for end in ("", "_low", "_high"))
     found = Measured(*ends, "count")
     seen = f"The times say {found.value:g} SMs ({found.low:g} to {found.high:g}); there are {sms}."
@@ -38,13 +40,20 @@ def staircase_tells_the_sms(staircase: Table) -> Finding:
     topic="occupancy",
 )
 def one_block_more_costs_a_wave(staircase: Table) -> Finding:
-    """One block more than a wave takes twice as long as the wave, within 10 %."""
-    wave = _first(staircase)["at_once"]
-    names = {row["grid_blocks"]: row["variant"] for row in staircase.select()}
-    if not {wave, wave + 1} <= set(names):
-        raise Unmeasured(f"no launch has {wave} blocks, or none one more")
-    ratio = staircase.ratio(names[wave + 1], names[wave])
-    return answer(ratio.near(2.0), f"{wave + 1} blocks over {wave}: {ratio.text}.", ratio)
+    """One block more than run at once takes twice as long as these, within 10 %."""
+    ratio = _more_over_full(staircase, ALONE)
+    return answer(ratio.near(2.0), f"One block more: {ratio.text}.", ratio)
+
+
+@claim(
+    STAIRCASE,
+    statement="Where SMs have room for several blocks, one block more costs no further wave.",
+    topic="occupancy",
+)
+def room_hides_the_step(staircase: Table) -> Finding:
+    """Without shared memory, the same one block more takes at most 5 % longer."""
+    ratio = _more_over_full(staircase, TOGETHER)
+    return answer(ratio.at_most(NEARLY), f"One block more, with room for it: {ratio.text}.", ratio)
 
 
 def _at(throughput: Table, loads: str, share: float) -> str:

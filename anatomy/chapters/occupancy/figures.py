@@ -21,35 +21,37 @@ SAID = (
 )
 
 
-def staircase(*, caption: str | None = None) -> str:
-    """Time over the number of blocks with the steps that were fitted, and the GPU's places with one
-    block too many; docs/assets/waves.js lets a reader choose another number."""
+def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str:
+    """Time over the number of blocks. Where steps were fitted, also these, and the GPU's places
+    with one block too many; docs/assets/waves.js lets a reader choose another number."""
     found = current().find("occupancy.staircase")
 
     def draw() -> str:
-        table = [row for row in found.recording.rows if row.get("role") != "again"]
-        if not (table := [row for row in table if row.get("at_once")]):
-            raise BadParameter("its times do not go in steps.")
-        return _chart(table) + _waves(table[0]) + figures.twin(tables.times(table, SHOWN))
+        chosen = rows.select(found.recording.rows, op=op)
+        table = [row for row in chosen if row.get("median_s") and row.get("role") != "again"]
+        if not table:
+            raise BadParameter(chosen[0].get("note") or "nothing was timed.")
+        below = _waves(table[0]) if table[0].get("at_once") else ""
+        return _chart(table) + below + figures.twin(tables.times(table, SHOWN))
 
     return framing.exhibit(found, caption, draw)
 
 
 def _chart(table: Sequence[Row]) -> str:
     size, unit = tables.time_unit([row["median_s"] for row in table])
-    points, corners, places = [], [], table[0]["at_once"]
+    points, corners, edges, first = [], [], [], table[0]
     for row in table:
         hover = f"{row['variant']}: {rows.ranged(row, 'median_s')}"
         point = {end: row[column] / size for end, column in ENDS.items()}
         points.append(point | {"x": row["grid_blocks"], "hover": hover})
-    for wave in range(1, table[-1]["waves"] + 1):
-        time = _seconds(table[0], wave) / size
-        corners += [{"x": places * n, "value": time} for n in (wave - 1, wave)]
-    edges = [{"x": places, "text": f"{places} blocks"}]
+        if row.get("edge") == "full":
+            edges.append({"x": row["grid_blocks"], "text": row["variant"]})
+    for wave in range(1, (table[-1].get("waves") or 0) + 1):
+        ends = [{"x": first["at_once"] * n} for n in (wave - 1, wave)]
+        corners += [each | {"value": _seconds(first, wave) / size} for each in ends]
     titles = ("blocks of the launch", f"time, {unit} ({rows.interval_name(table)})")
     drawing = svg.Drawing("steps.staircase", (points, corners, edges, titles))
-    label = f"Time over blocks, a step up after every {places}. The table has the figures."
-    return svg.chart([("", drawing)], label)
+    return svg.chart([("", drawing)], "Time over blocks. The table under it has the figures.")
 
 
 def _waves(first: Row) -> str:

@@ -10,6 +10,7 @@ from anatomy.table import units
 
 # How many times better than a straight line the steps must fit: less is no staircase.
 BETTER = 4
+ALONE = "one block an SM"  # op of the launches whose steps are fitted
 LOAD_BYTES = 128  # of a warp's 32 threads, a float each
 
 
@@ -34,17 +35,22 @@ def steps(blocks: Sequence[int], times: Sequence[float]) -> dict[str, float] | N
 
 @rule(
     "occupancy.staircase",
-    columns=("waves", "at_once", "at_once_low", "at_once_high", "wave_s", "fixed_s"),
+    columns=("edge", "waves", "at_once", "at_once_low", "at_once_high", "wave_s", "fixed_s"),
     source="steps of one height and width, fitted to median_s over grid_blocks",
 )
 def staircase(rows, known):
-    """The step on which each launch lies, and the staircase of all."""
-    timed = [row for row in rows if not units.missing(row.get("median_s"))]
-    first = [row for row in timed if row.get("role") != "again"]
-    found = steps([row["grid_blocks"] for row in first], [row["median_s"] for row in first])
-    for place, row in enumerate(rows):
-        if found and row in timed:
-            yield place, found | {"waves": ceil(row["grid_blocks"] / found["at_once"])}
+    """The step on which each launch of blocks that are alone on an SM lies, and the staircase of
+    all; and of every launch whether it fills the first wave."""
+    alone = [
+        row for row in rows if row.get("op") == ALONE and not units.missing(row.get("median_s"))
+    ]
+    once = [row for row in alone if row.get("role") != "again"]
+    found = steps([row["grid_blocks"] for row in once], [row["median_s"] for row in once])
+    for place, row in enumerate(rows if found else ()):
+        if blocks := row.get("grid_blocks"):
+            edge = {found["at_once"]: "full", found["at_once"] + 1: "one more"}.get(blocks)
+            fitted = found | {"waves": ceil(blocks / found["at_once"])} if row in alone else {}
+            yield place, {"edge": edge} | fitted
 
 
 @rule("occupancy.throughput", columns=("wait_s",), source="loads_in_flight of all SMs, by the rate")

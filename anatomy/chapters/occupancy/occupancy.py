@@ -19,6 +19,7 @@ from anatomy.table.errors import DeviceError
 
 STEPS = 20_000  # multiply-adds of a thread, each 4 cycles after the one before: some 45 us a block
 WAVES = 4
+ALONE, TOGETHER = "one block an SM", "as many as fit"
 # Loads that a thread asks for before it waits for them -> what rows call it.
 LOADS = {1: "1 load at a time", 4: "4 loads at a time", 16: "16 loads at a time"}
 KEPT_BYTES = 2**10  # of an SM's shared memory for each block, from sm_80 on
@@ -32,10 +33,10 @@ HOW = {"quantity": "gpu_warm", "profile": False, "budget_s": 8.0}
     files=("snippets/kernels/multiply_adds.cu",),
 )
 def staircase(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
-    """Time one kernel over its number of blocks, from 1 to 4 times as many as fit on the GPU.
+    """Time one kernel over its number of blocks, from 1 to 4 times as many as the GPU has SMs.
 
-    Each block does the same work, and asks for so much shared memory that an SM has room for one
-    block alone (two, on cards that give a block less than half of it).
+    Each block does the same work. First it asks for so much shared memory that an SM has room for
+    one block alone (two, on cards that give a block less than half of it); then for none.
 
     Returns:
         One row per number of blocks, back to back. How many run at once is fitted on reading.
@@ -44,10 +45,10 @@ def staircase(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
 
     def measure(card: Any, how: dict[str, Any]) -> pd.DataFrame:
         run, shared = cuda_kernels.kernel("multiply_adds"), card.shared_memory_per_block_optin
-        held = run.blocks_per_sm(THREADS, shared)
+        counts = block_counts(card.multi_processor_count * run.blocks_per_sm(THREADS, shared))
+        shared = shared if how["op"] == ALONE else 0
         # Every step adds 1, so a thread that starts at its own number ends at a known one.
         ends = torch.arange(THREADS, device=where) + STEPS
-        counts = block_counts(card.multi_processor_count * held)
         names = {f"{n} block{'s' if n > 1 else ''}": n for n in counts}
         calls = {
             name: _call(run, n, where, lambda out: (out, STEPS, 1.0, 1.0), shared)
@@ -56,9 +57,10 @@ def staircase(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         exact = {name: lambda n=n: ends.expand(n, THREADS) for name, n in names.items()}
         table = compare(calls, reference=exact, **how).table
         there = [names[each.removesuffix(" (again)")] for each in table.variant]
+        held = run.blocks_per_sm(THREADS, shared)
         return table.assign(grid_blocks=there, blocks_per_sm=held)
 
-    return _measured("multiply-adds", "1 block", where, iters, measure)
+    return _measured([ALONE, TOGETHER], "1 block", where, iters, measure)
 
 
 def block_counts(at_once: int) -> list[int]:
@@ -111,7 +113,7 @@ def throughput(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         return table.assign(**pd.DataFrame(there, index=table.index))
 
     required = requirements.throughput(memory.capacity(where))
-    return _measured("read", f"{LOADS[1]}, 1 blocks per SM", where, iters, measure, required)
+    return _measured(["read"], f"{LOADS[1]}, 1 blocks per SM", where, iters, measure, required)
 
 
 def _call(run, blocks: int, where: torch.device, given, shared: int) -> Callable[[], torch.Tensor]:
@@ -125,14 +127,14 @@ def _call(run, blocks: int, where: torch.device, given, shared: int) -> Callable
     return call
 
 
-def _measured(op: str, name: str, where, iters: int, measure, required=()) -> pd.DataFrame:
-    """What `measure` returns; a row that says why, where no kernel of ours runs."""
+def _measured(ops: list[str], name: str, where, iters: int, measure, required=()) -> pd.DataFrame:
+    """What `measure` returns of each operation; rows that say why, where no kernel of ours runs."""
 
-    def cell(_: grid.Cell) -> pd.DataFrame:
+    def cell(place: grid.Cell) -> pd.DataFrame:
         if why := cuda_kernels.why_not(where):
             raise DeviceError(why)
+        given = HOW | place | {"device": where, "iters": iters}
         return measure(torch.cuda.get_device_properties(where), given)
 
-    given = HOW | {"op": op, "device": where, "iters": iters}
     how = {"variants": [name], "quantity": "gpu_warm", "where": where, "required": required}
-    return grid.measure_cells([{"op": op}], cell, **how)
+    return grid.measure_cells([{"op": op} for op in ops], cell, **how)

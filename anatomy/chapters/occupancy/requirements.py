@@ -12,7 +12,7 @@ MOST_BLOCKS = 256 * 8  # that a card of today holds at once: SMs, and blocks of 
 @requires("occupancy.staircase")
 def staircase(on: Capacity) -> Iterator[Requirement]:
     """A number for each thread."""
-    yield Requirement("multiply-adds", 2**26)
+    yield from (Requirement(op, 2**26) for op in ("one block an SM", "as many as fit"))
 
 
 @requires("occupancy.throughput")

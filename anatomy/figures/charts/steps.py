@@ -7,10 +7,9 @@ from anatomy.figures.charts.grammar import MUTED, SERIES, Data, Spec, Titles
 
 
 def staircase(points: Data, corners: Data, edges: Data, titles: Titles, *, width: int) -> Spec:
-    """Marks with intervals at `x`, the fitted line through `corners`, and at the `edges` of its
-    first steps a dashed line with its `text`."""
-    last = max(corner["x"] for corner in corners)
-    top = max(grammar.ends_of(points, "high") + grammar.ends_of(corners, "value"))
+    """Marks with intervals at `x`, the line that was fitted through `corners` or one from mark to
+    mark, and at the `edges` of steps a dashed line with its `text`."""
+    last, top = (max(grammar.ends_of(points, end)) for end in ("x", "high"))
     axis, scale = alt.Axis(grid=False, tickCount=width // 80), alt.Scale(domain=[0, last])
     x = alt.X("x:Q", title=titles[0], axis=axis, scale=scale)
     y = alt.Y("value:Q", title=titles[1], scale=alt.Scale(domain=[0, 1.08 * top]))
@@ -19,7 +18,7 @@ def staircase(points: Data, corners: Data, edges: Data, titles: Titles, *, width
     layers = [
         grammar.dashed(edges, x="x:Q"),
         grammar.words(grammar.on(edges, x="x:Q", y=alt.value(2)), how=above),
-        grammar.on(corners, x=x, y=y).mark_line(color=SERIES[0], strokeWidth=1.8),
+        grammar.on(corners or points, x=x, y=y).mark_line(color=SERIES[0], strokeWidth=1.8),
         grammar.intervals(base, color=alt.value(grammar.TEXT)),
         grammar.dots(base, 34, color=alt.value(SERIES[1]), shape=alt.value("circle")),
     ]

@@ -10,6 +10,10 @@ WAIT_S, BYTES_PER_S = 700e-9, 1e11
 BYTES, THREADS, MOST = 2**24, 256, 8
 
 
+def counts(at_once: int) -> range:
+    return range(1, 4 * at_once + 1)
+
+
 def seconds(blocks: int, at_once: int = SMS) -> float:
     return LAUNCH_S + WAVE_S * -(-blocks // at_once)
 
@@ -20,13 +24,15 @@ def name(blocks: int) -> str:
 
 @synthetic.makes("occupancy.staircase")
 def staircase(root: Path, at_once: int = SMS, **params: Any) -> Path:
-    """A recording of `occupancy.staircase`, by default with a place for one block on each SM."""
-    counts = range(1, 4 * at_once + 1)
-    slower = {name(n): seconds(n, at_once) / seconds(1) for n in counts[1:]}
-    rows = synthetic.compared("multiply-adds", "gpu_warm", seconds(1), slower, control="1 block")
+    """A recording of `occupancy.staircase`: by default one block has a place on each SM, and two
+    where they ask for no shared memory."""
+    rows = []
+    for op, places in {"one block an SM": at_once, "as many as fit": 2 * at_once}.items():
+        slower = {name(n): seconds(n, places) / seconds(1) for n in counts(at_once)[1:]}
+        rows += synthetic.compared(op, "gpu_warm", seconds(1), slower, control="1 block")
     for row in rows:
         row["grid_blocks"] = int(row["variant"].split()[0])
-        row["blocks_per_sm"] = at_once // SMS
+        row["blocks_per_sm"] = at_once // SMS if row["op"] == "one block an SM" else 8
     return synthetic.record(root, "occupancy.staircase", rows, **params)
 
 
