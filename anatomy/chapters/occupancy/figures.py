@@ -32,7 +32,8 @@ def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str
         if not table:
             raise BadParameter(chosen[0].get("note") or "nothing was timed.")
         below = _waves(table[0]) if table[0].get("at_once") else ""
-        return _chart(table) + below + figures.twin(tables.times(table, SHOWN))
+        columns = [each for each in SHOWN if each in table[0]]
+        return _chart(table) + below + figures.twin(tables.times(table, columns))
 
     return framing.exhibit(found, caption, draw)
 
