@@ -1,4 +1,4 @@
-"""Warps of one SM over time: while one waits for its load, another computes."""
+"""What SMs do over time: blocks in waves, and warps of which one computes while others wait."""
 
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, MUTED, Canvas
@@ -7,6 +7,34 @@ from anatomy.figures.diagrams.lanes import KERNEL, LANE, WAIT, Lanes
 PANELS = (1, 2, 4)  # warps
 # Units of time: a warp computes, then waits. Drawn short; a load takes hundreds of cycles.
 COMPUTES, WAITS, TURNS = 1.0, 3.0, 3
+
+SMS, BLOCKS = 4, 5  # of the drawing of waves
+
+
+def block_waves() -> str:
+    """Four SMs with a place for one block each, and five blocks.
+
+    block_waves()
+    """
+    label = (
+        "Four SMs over time. Blocks 1 to 4 run at once, one on each. Block 5 waits until one of "
+        "them is done, and runs alone while three SMs are idle."
+    )
+    return f'<figure class="shown">{canvas.both(_waves, label)}</figure>'
+
+
+def _waves(sheet: Canvas) -> None:
+    lanes = Lanes(sheet, 2.0, left=52)
+    for wave in (0, 1):
+        sheet.words(lanes.at(wave) + 2, 12, f"wave {wave + 1}", bold=True)
+    for sm in range(SMS):
+        lanes.lane(20 + sm * LANE, f"SM {sm + 1}")
+        for wave in (0, 1):
+            block = wave * SMS + sm + 1
+            there = block <= BLOCKS
+            said = f"block {block}" if there else "idle"
+            y, fill = 20 + sm * LANE, KERNEL if there else WAIT
+            lanes.box(y, wave, wave + 1, fill, said, frame=not there)
 
 
 def hidden_waits() -> str:
