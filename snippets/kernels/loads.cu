@@ -1,9 +1,10 @@
-// Sums the floats of `x`, each thread `count` of its block's: `LOADS` of them are asked for at a
-// time, and all must have arrived before the next ones are asked for.
+// Sums the floats of `x`, each thread `count` of its block's. `LOADS` of them
+// are asked for at a time; all must be there before the next are asked for.
 template <int LOADS>
 __global__ void loads(const float* x, float* sums, int count) {
-    const int THREADS = 256;  // of a block; known here, so that addresses take few registers
-    const float* mine = x + (long long)blockIdx.x * THREADS * count + threadIdx.x;
+    const int THREADS = 256;  // of a block: a constant takes no registers
+    const float* mine = x + (long long)blockIdx.x * THREADS * count;
+    mine += threadIdx.x;
     float sum = 0.0f, seen[LOADS];
 #pragma unroll 1
     for (int i = 0; i < count; i += LOADS) {

@@ -17,8 +17,9 @@ def add(a, b, threads=256):
     source = (KERNELS / "vector_add.cu").read_text()
     vector_add = torch.cuda._compile_kernel(source, "vector_add")
     total = torch.empty_like(a)
-    blocks = -(-a.numel() // threads)  # rounded up: the last block may be partly empty
-    vector_add(grid=(blocks, 1, 1), block=(threads, 1, 1), args=[a, b, total, a.numel()])
+    blocks = -(-a.numel() // threads)  # rounded up
+    grid, block = (blocks, 1, 1), (threads, 1, 1)
+    vector_add(grid, block, args=[a, b, total, a.numel()])
     return total
 
 

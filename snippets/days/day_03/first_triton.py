@@ -14,8 +14,9 @@ import triton.language as tl
 # --8<-- [start:kernel]
 @triton.jit
 def add_kernel(a, b, total, count, BLOCK: tl.constexpr):
-    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # this program's elements, all at once
-    inside = here < count  # the last program may reach beyond the end
+    # This program's elements, all at once; the last may reach beyond the end.
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = here < count
     x = tl.load(a + here, mask=inside)
     y = tl.load(b + here, mask=inside)
     tl.store(total + here, x + y, mask=inside)
@@ -23,8 +24,8 @@ def add_kernel(a, b, total, count, BLOCK: tl.constexpr):
 
 def add(a, b, block=1024, warps=4):
     total = torch.empty_like(a)
-    programs = triton.cdiv(a.numel(), block)
-    add_kernel[(programs,)](a, b, total, a.numel(), BLOCK=block, num_warps=warps)
+    grid = (triton.cdiv(a.numel(), block),)
+    add_kernel[grid](a, b, total, a.numel(), BLOCK=block, num_warps=warps)
     return total
 
 

@@ -13,20 +13,21 @@ from torch.utils import cpp_extension
 
 # --8<-- [start:compiled]
 def compiled():
-    """`launch(times)`: launches an empty kernel so often on the current stream."""
+    """`launch(times)`: launches an empty kernel so often."""
     source = Path(__file__).with_name("launches.cu").read_text()
     library = cpp_extension.load_inline(
         "launches",
         cpp_sources="",
         cuda_sources=source,
-        no_implicit_headers=True,  # PyTorch's own would take most of a minute to compile
+        no_implicit_headers=True,  # PyTorch's would take most of a minute
         is_python_module=False,
         build_directory=tempfile.mkdtemp(),
     )
     function = ctypes.CDLL(library).launch
 
     def launch(times):
-        function(times, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+        stream = torch.cuda.current_stream().cuda_stream
+        function(times, ctypes.c_void_p(stream))
 
     return launch
 

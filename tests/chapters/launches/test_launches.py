@@ -10,8 +10,9 @@ import torch
 from torch.utils import cpp_extension
 
 from anatomy import claims
-from anatomy.chapters.launches import launches, requirements
+from anatomy.chapters.launches import calculations, launches, requirements
 from anatomy.chapters.launches.launches import CPP, EMPTY, GRAPH, OP, OURS
+from anatomy.figures.diagrams.blocks import block_elements
 from anatomy.parts import cuda_kernels, graphs
 from tests.chapters.launches import launches_rows
 from tests.fakes import synthetic
@@ -141,3 +142,22 @@ def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeyp
     names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing")
     names += ("five-lines-of-triton-match-pytorch",)
     assert [verdict(tmp_path, name).word for name in names] == words
+
+
+@pytest.mark.parametrize(
+    ("launch", "bandwidth", "elements"), [(4e-6, 4.29e12, 1.43e6), (8e-6, 0.6e12, 4e5)]
+)
+def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth, elements):
+    assert calculations.elements_of_a_launch(launch, bandwidth) == pytest.approx(elements)
+
+
+@pytest.mark.parametrize(
+    ("launch", "graph", "saved"), [(4e-6, 1e-6, 1.5e-3), (9e-6, 0.9e-6, 4.05e-3)]
+)
+def test_a_graph_saves_the_difference_of_each_launch(launch, graph, saved):
+    assert calculations.saved_by_a_graph(launch, graph) == pytest.approx(saved)
+
+
+def test_the_drawing_of_blocks_says_who_adds_what():
+    drawn = block_elements()
+    assert "program 1: elements 4 to 7" in drawn and "element 6 is thread 2 of block 1" in drawn

@@ -6,8 +6,11 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.occupancy import judged, occupancy
+from anatomy.chapters.occupancy import calculations, figures, judged, occupancy
+from anatomy.figures.diagrams.warps import block_waves, hidden_waits
+from anatomy.page import curve
 from anatomy.parts import cuda_kernels
+from anatomy.record.showing import using
 from tests.chapters.occupancy import occupancy_rows
 from tests.fakes import synthetic
 from tests.parts import cuda_on_cpu
@@ -133,3 +136,40 @@ def test_a_load_is_under_way_as_long_as_little_says(tmp_path):
     found = synthetic.showing(tmp_path).find("occupancy.throughput").recording.rows
     alone = next(row for row in found if row["variant"] == "1 load at a time, 1 blocks per SM")
     assert alone["wait_s"] == pytest.approx(occupancy_rows.WAIT_S, rel=0.05)
+
+
+def test_the_staircase_is_drawn_with_its_places_and_told_without_a_script(tmp_path):
+    occupancy_rows.staircase(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        alone, together = figures.staircase(), figures.staircase(op="as many as fit")
+    assert 'data-at-once="4"' in alone and "<b data-blocks>5</b> blocks" in alone
+    assert "<b data-used>62.5%</b>" in alone  # 5 of 2 x 4 places
+    assert "data-at-once" not in together and "8 blocks" in together
+
+
+def test_rates_are_drawn_over_what_is_under_way(tmp_path):
+    occupancy_rows.throughput(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        drawn = curve("occupancy.throughput", x="occupancy", y="rate", series="loads")
+    assert "12.5%" in drawn and "GB/s" in drawn and "16 loads at a time" in drawn
+
+
+def test_the_drawings_say_in_words_what_they_show():
+    assert "Block 5 waits" in block_waves() and "the SM is never idle" in hidden_waits()
+
+
+@pytest.mark.parametrize(
+    ("at_once", "waves", "seconds"), [(132, 8, 362e-6), (48, 21, 947e-6), (500, 2, 92e-6)]
+)
+def test_a_thousand_blocks_take_whole_waves(at_once, waves, seconds):
+    assert calculations.waves_of_a_thousand_blocks(at_once) == waves
+    assert calculations.time_of_a_thousand_blocks(at_once, 2e-6, 45e-6) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "wait", "sms", "loads"),
+    [(4.5e12, 700e-9, 132, 186.4), (0.65e12, 500e-9, 48, 52.9)],  # an H200, and an RTX 5070
+)
+def test_bandwidth_times_wait_is_what_must_be_under_way(bandwidth, wait, sms, loads):
+    found = calculations.loads_for_the_bandwidth(bandwidth, wait, sms)
+    assert found == pytest.approx(loads, rel=1e-3)
