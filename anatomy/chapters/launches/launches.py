@@ -72,7 +72,8 @@ def rates(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         return grid.with_counts(table, "kernel_count")
 
     how = {"variants": [OP, EMPTY, OURS, CPP, GRAPH], "quantity": QUANTITIES, "where": where}
-    return grid.measure_cells([{"op": f"{TIMES} launches"}], measure, **how)
+    cells, promised = [{"op": f"{TIMES} launches"}], ("per_launch_s",)
+    return grid.measure_cells(cells, measure, **how, promised=promised)
 
 
 def _ways(x: Tensor, where: torch.device) -> tuple[dict[str, Launch], list[dict], dict[str, str]]:
@@ -152,16 +153,17 @@ def block_sizes(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
             call = functools.partial(add, a, b)
             # A size that a card or a compiler refuses costs its own row.
             done, why = grid.attempt(call, where, (Exception,))
+            places[name] = place
             if done is None:
                 notes[name] = why
             else:
-                calls[name], places[name] = call, place
+                calls[name] = call
         how = HOW | cell | {"device": where, "iters": iters, "quantity": "gpu_warm"}
         exact = {"reference": lambda: a.double() + b, "bytes": 12 * COUNT, "limit": "copy"}
         table = compare(calls, **exact, **how).table
+        table = grid.with_refused(table, cell, notes, quantity="gpu_warm", where=where)
         there = [places[each.removesuffix(" (again)")] for each in table.variant]
         table = table.assign(**pd.DataFrame(there, index=table.index))
-        table = grid.with_refused(table, cell, notes, quantity="gpu_warm", where=where)
         return grid.with_counts(table, "block_elements", "block_threads")
 
     required = requirements.block_sizes(memory.capacity(where))

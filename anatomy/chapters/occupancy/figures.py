@@ -6,11 +6,11 @@ from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, QUIET, Canvas
+from anatomy.figures.text import spans
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
-from anatomy.table.errors import BadParameter
 
 ENDS = {"value": "median_s", "low": "low_s", "high": "high_s"}
 SHOWN = ("variant", "waves", "median_s", "samples")
@@ -30,7 +30,7 @@ def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str
         chosen = rows.select(found.recording.rows, op=op)
         table = [row for row in chosen if row.get("median_s") and row.get("role") != "again"]
         if not table:
-            raise BadParameter(chosen[0].get("note") or "nothing was timed.")
+            return spans.gap_because(chosen[0].get("note") or "not measured")
         below = _waves(table[0]) if table[0].get("at_once") else ""
         columns = [each for each in SHOWN if each in table[0]]
         return _chart(table) + below + figures.twin(tables.times(table, columns))

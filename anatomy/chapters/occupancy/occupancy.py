@@ -23,6 +23,8 @@ ALONE, TOGETHER = "one block an SM", "as many as fit"
 # Loads that a thread asks for before it waits for them -> what rows call it.
 LOADS = {1: "1 load at a time", 4: "4 loads at a time", 16: "16 loads at a time"}
 KEPT_BYTES = 2**10  # of an SM's shared memory for each block, from sm_80 on
+# Columns that are computed on reading, of which prose asks whether or not there is a time.
+JUDGED = ("edge", "at_once", "wave_s", "fixed_s", "wait_s")
 HOW = {"quantity": "gpu_warm", "profile": False, "budget_s": 8.0}
 
 
@@ -60,7 +62,8 @@ def staircase(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         held = run.blocks_per_sm(THREADS, shared)
         return table.assign(grid_blocks=there, blocks_per_sm=held)
 
-    return _measured([ALONE, TOGETHER], "1 block", where, iters, measure)
+    cells = [{"op": op, "grid_blocks": 1, "blocks_per_sm": None} for op in (ALONE, TOGETHER)]
+    return _measured(cells, "1 block", where, iters, measure)
 
 
 def block_counts(at_once: int) -> list[int]:
@@ -113,7 +116,9 @@ def throughput(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         return table.assign(**pd.DataFrame(there, index=table.index))
 
     required = requirements.throughput(memory.capacity(where))
-    return _measured(["read"], f"{LOADS[1]}, 1 blocks per SM", where, iters, measure, required)
+    cell = {"op": "read", "loads": LOADS[1], "blocks_per_sm": 1}
+    cell |= {"occupancy": None, "loads_in_flight": None}
+    return _measured([cell], f"{LOADS[1]}, 1 blocks per SM", where, iters, measure, required)
 
 
 def _call(run, blocks: int, where: torch.device, given, shared: int) -> Callable[[], torch.Tensor]:
@@ -127,14 +132,14 @@ def _call(run, blocks: int, where: torch.device, given, shared: int) -> Callable
     return call
 
 
-def _measured(ops: list[str], name: str, where, iters: int, measure, required=()) -> pd.DataFrame:
-    """What `measure` returns of each operation; rows that say why, where no kernel of ours runs."""
+def _measured(cells, name: str, where, iters: int, measure, required=()) -> pd.DataFrame:
+    """What `measure` returns of each cell; rows that say why, where no kernel of ours runs."""
 
-    def cell(place: grid.Cell) -> pd.DataFrame:
+    def one(cell: grid.Cell) -> pd.DataFrame:
         if why := cuda_kernels.why_not(where):
             raise DeviceError(why)
-        given = HOW | place | {"device": where, "iters": iters}
+        given = HOW | {"op": cell["op"], "device": where, "iters": iters}
         return measure(torch.cuda.get_device_properties(where), given)
 
     how = {"variants": [name], "quantity": "gpu_warm", "where": where, "required": required}
-    return grid.measure_cells([{"op": op} for op in ops], cell, **how)
+    return grid.measure_cells(cells, one, **how, promised=JUDGED)

@@ -7,6 +7,7 @@ from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.text import spans
 from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_columns, too_many
 from anatomy.figures.tradeoffs.payoffs import label
 from anatomy.judge import rows
@@ -100,6 +101,8 @@ def _shown(found: Found, wanted: Wanted) -> str:
     x, y, by_series = wanted.x, wanted.y, lines(table, wanted)
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
+        if notes := [row["note"] for row in table if row.get("note")]:
+            return spans.gap_because(notes[0])
         raise BadParameter(f"no row has a positive {x} and {y} to draw.")
     asked = drawn.items() if wanted.fit else ()
     fits = {name: fitted(line, x, y, wanted.beyond) for name, line in asked}
