@@ -60,10 +60,17 @@ def test_all_ways_read_the_same_and_say_what_they_have_in_flight(toy):
     assert rows.iloc[-1].control == "16 loads at a time, 8 blocks per SM"
 
 
-@pytest.mark.parametrize("run", [occupancy.staircase, occupancy.throughput])
-def test_without_a_gpu_a_row_says_why(run):
-    table = run("cpu")
-    assert len(table) < 3 and table.note.str.contains("a CUDA kernel needs a GPU").all()
+def test_without_a_gpu_rows_figures_and_claims_say_why(tmp_path):
+    for run in (occupancy.staircase, occupancy.throughput):
+        table = run("cpu")
+        assert len(table) < 3 and table.note.str.contains("a CUDA kernel needs a GPU").all()
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
+        synthetic.record(tmp_path, f"occupancy.{run.__name__}", rows)
+    assert {each.word for each in verdicts(tmp_path, *STEPS, *READS)} == {"not measurable here"}
+    with using(synthetic.showing(tmp_path)):
+        drawn = figures.staircase()
+        drawn += curve("occupancy.throughput", x="occupancy", y="rate", series="loads")
+    assert drawn.count("a CUDA kernel needs a GPU") == 2
 
 
 @pytest.mark.parametrize("at_once", [7, 132, 188])
