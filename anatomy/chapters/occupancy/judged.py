@@ -53,10 +53,14 @@ def staircase(rows, known):
             yield place, {"edge": edge} | fitted
 
 
-@rule("occupancy.throughput", columns=("wait_s",), source="loads_in_flight of all SMs, by the rate")
+@rule(
+    "occupancy.throughput",
+    columns=("under_way_s",),
+    source="loads_in_flight of all SMs, by the rate",
+)
 def waits(rows, known):
     """How long a load is under way, by Little's law."""
     for place, row in enumerate(rows):
         if not units.missing(row.get("median_s")) and (sms := known.machine.get("sm_count")):
             in_flight = sms * row["loads_in_flight"] * LOAD_BYTES
-            yield place, {"wait_s": in_flight * row["median_s"] / row["bytes"]}
+            yield place, {"under_way_s": in_flight * row["median_s"] / row["bytes"]}

@@ -24,7 +24,7 @@ ALONE, TOGETHER = "one block an SM", "as many as fit"
 LOADS = {1: "1 load at a time", 4: "4 loads at a time", 16: "16 loads at a time"}
 KEPT_BYTES = 2**10  # of an SM's shared memory for each block, from sm_80 on
 # Columns that are computed on reading, of which prose asks whether or not there is a time.
-JUDGED = ("edge", "at_once", "wave_s", "fixed_s", "wait_s")
+JUDGED = ("edge", "at_once", "at_once_low", "at_once_high", "wave_s", "fixed_s", "under_way_s")
 HOW = {"quantity": "gpu_warm", "profile": False, "budget_s": 8.0}
 
 

@@ -142,7 +142,7 @@ def test_a_load_is_under_way_as_long_as_little_says(tmp_path):
     occupancy_rows.throughput(tmp_path)
     found = synthetic.showing(tmp_path).find("occupancy.throughput").recording.rows
     alone = next(row for row in found if row["variant"] == "1 load at a time, 1 blocks per SM")
-    assert alone["wait_s"] == pytest.approx(occupancy_rows.WAIT_S, rel=0.05)
+    assert alone["under_way_s"] == pytest.approx(occupancy_rows.WAIT_S, rel=0.05)
 
 
 def test_the_staircase_is_drawn_with_its_places_and_told_without_a_script(tmp_path):
