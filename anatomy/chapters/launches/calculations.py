@@ -18,3 +18,9 @@ def elements_of_a_launch(launch: float, bandwidth: float) -> float:
 def saved_by_a_graph(launch: float, graph: float) -> float:
     """500 launches, each at the difference between one from Python and one in a graph."""
     return 500 * (launch - graph)
+
+
+@calculation("kernels-in-a-millisecond", unit="kernels", launch=OP)
+def kernels_in_a_millisecond(launch: float) -> float:
+    """A millisecond over the time of a launch from Python."""
+    return 1e-3 / launch

@@ -156,6 +156,7 @@ def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth
 )
 def test_a_graph_saves_the_difference_of_each_launch(launch, graph, saved):
     assert calculations.saved_by_a_graph(launch, graph) == pytest.approx(saved)
+    assert calculations.kernels_in_a_millisecond(launch) * launch == pytest.approx(1e-3)
 
 
 def test_the_drawing_of_blocks_says_who_adds_what():
