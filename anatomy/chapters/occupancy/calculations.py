@@ -30,7 +30,7 @@ def time_of_a_thousand_blocks(at_once: float, fixed: float, wave: float) -> floa
     "loads-for-the-bandwidth",
     unit="loads",
     bandwidth="limit:read",
-    wait='occupancy.throughput.loads="1 load at a time".blocks_per_sm=1.under_way_s',
+    wait='occupancy.throughput.loads_each="1 load at a time".blocks_per_sm=1.under_way_s',
     sms="machine:sm_count",
 )
 def loads_for_the_bandwidth(bandwidth: float, wait: float, sms: float) -> float:

@@ -58,7 +58,7 @@ def room_hides_the_step(staircase: Table) -> Finding:
 
 def _at(throughput: Table, loads: str, share: float) -> str:
     """The variant of so many loads at a time whose occupancy is nearest to a share."""
-    found = [row for row in throughput.select(loads=loads) if row.get("occupancy")]
+    found = [row for row in throughput.select(loads_each=loads) if row.get("occupancy")]
     if not found:
         raise Unmeasured(next(iter(throughput)).get("note") or "no such row")
     return min(found, key=lambda row: abs(row["occupancy"] - share))["variant"]

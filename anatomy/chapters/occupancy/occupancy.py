@@ -103,7 +103,7 @@ def throughput(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
                 name = f"{LOADS[loads]}, {held} blocks per SM"
                 calls[name] = _call(run, blocks, where, lambda out: (x, out, COUNT), shared)
                 places[name] = {
-                    "loads": LOADS[loads],
+                    "loads_each": LOADS[loads],
                     "blocks_per_sm": held,
                     "occupancy": held * THREADS / card.max_threads_per_multi_processor,
                     "loads_in_flight": held * THREADS // card.warp_size * loads,
@@ -116,7 +116,7 @@ def throughput(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         return table.assign(**pd.DataFrame(there, index=table.index))
 
     required = requirements.throughput(memory.capacity(where))
-    cell = {"op": "read", "loads": LOADS[1], "blocks_per_sm": 1}
+    cell = {"op": "read", "loads_each": LOADS[1], "blocks_per_sm": 1}
     cell |= {"occupancy": None, "loads_in_flight": None}
     return _measured([cell], f"{LOADS[1]}, 1 blocks per SM", where, iters, measure, required)
 

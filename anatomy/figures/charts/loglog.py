@@ -176,8 +176,8 @@ def payoff(
 
 def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
     """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
-    low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
-    high *= 1.25
+    drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
+    low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
     values = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)

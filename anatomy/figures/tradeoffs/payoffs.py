@@ -93,7 +93,9 @@ def payoff(
 
 def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
-    as_printed = column.endswith(("_bytes", "_s")) or columns.column(column).shown
+    if column.endswith("_bytes"):
+        return units.byte_count(value)
+    as_printed = column.endswith("_s") or columns.column(column).shown
     if as_printed or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
     steps = [(2**30, " GiB"), (2**20, " MiB"), (2**10, " KiB")] if column == "bytes" else []

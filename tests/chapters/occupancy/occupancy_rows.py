@@ -54,6 +54,6 @@ def throughput(root: Path, **params: Any) -> Path:
     )
     for row in rows:
         loads, held, in_flight, _ = cells[row["variant"].removesuffix(" (again)")]
-        row |= {"loads": loads, "blocks_per_sm": held, "occupancy": held / MOST}
+        row |= {"loads_each": loads, "blocks_per_sm": held, "occupancy": held / MOST}
         row |= {"loads_in_flight": in_flight}
     return synthetic.record(root, "occupancy.throughput", rows, **params)

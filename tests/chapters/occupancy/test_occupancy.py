@@ -54,7 +54,7 @@ def test_all_ways_read_the_same_and_say_what_they_have_in_flight(toy):
     rows = table[table.role != "again"]
     assert len(rows) == 3 * 8 and set(rows.bytes) == {3 * 8 * 256 * 64 * 4}
     assert list(rows.occupancy)[:8] == [held / 8 for held in range(8, 0, -1)]
-    several = rows.loads.str.split().str[0].astype(int)
+    several = rows.loads_each.str.split().str[0].astype(int)
     assert list(rows.loads_in_flight) == list(rows.blocks_per_sm * several * 8)
     assert rows.iloc[-1].variant == "16 loads at a time, 1 blocks per SM"
     assert rows.iloc[-1].control == "16 loads at a time, 8 blocks per SM"
@@ -69,7 +69,7 @@ def test_without_a_gpu_rows_figures_and_claims_say_why(tmp_path):
     assert {each.word for each in verdicts(tmp_path, *STEPS, *READS)} == {"not measurable here"}
     with using(synthetic.showing(tmp_path)):
         drawn = figures.staircase()
-        drawn += curve("occupancy.throughput", x="occupancy", y="rate", series="loads")
+        drawn += curve("occupancy.throughput", x="occupancy", y="rate", series="loads_each")
     assert drawn.count("a CUDA kernel needs a GPU") == 2
 
 
@@ -157,7 +157,7 @@ def test_the_staircase_is_drawn_with_its_places_and_told_without_a_script(tmp_pa
 def test_rates_are_drawn_over_what_is_under_way(tmp_path):
     occupancy_rows.throughput(tmp_path)
     with using(synthetic.showing(tmp_path)):
-        drawn = curve("occupancy.throughput", x="occupancy", y="rate", series="loads")
+        drawn = curve("occupancy.throughput", x="occupancy", y="rate", series="loads_each")
     assert "12.5%" in drawn and "GB/s" in drawn and "16 loads at a time" in drawn
 
 
