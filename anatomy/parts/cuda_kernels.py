@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from anatomy.parts import grid
 from anatomy.table.errors import DeviceError
 
 # From here on a kernel must be told first how much dynamic shared memory it will ask for.
@@ -98,7 +99,7 @@ def _refusals(what: str) -> Iterator[None]:
     except torch.AcceleratorError:
         raise  # after it the process can use the device no more
     except (RuntimeError, OSError, ImportError) as error:
-        said = " ".join(str(error).split())[:200]
+        said = grid.reason_of(RuntimeError(" ".join(str(error).split())))
         raise DeviceError(f"{what} can't run here: {said}") from error
 
 

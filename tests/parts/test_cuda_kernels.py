@@ -63,10 +63,10 @@ def test_no_toolkit_is_needed_and_nobody_is_told_that_there_is_one(compiler):
     assert cpp_extension.CUDA_HOME is None
 
 
-@pytest.mark.parametrize("error", [OSError("no libnvrtc.so"), RuntimeError("line 1:\n error")])
-def test_what_does_not_compile_costs_a_row(compiler, error):
+@pytest.mark.parametrize("error", [OSError("no /usr/lib/a.so"), RuntimeError("line 1:\n error")])
+def test_what_does_not_compile_costs_a_row_that_names_no_folder(compiler, error):
     compiler.error = error
-    with pytest.raises(DeviceError, match=r"vector_add can't run here: (no lib|line 1: error)"):
+    with pytest.raises(DeviceError, match=r"vector_add can't run .*: (no a.so|line 1: error)$"):
         cuda_kernels.CudaKernel("vector_add")
 
 

@@ -247,8 +247,8 @@ def _over_x(ticks: Ticks, title: str, width: int) -> alt.X:
     sizes = sorted(names)
     room = 1.12 if len(sizes) > 1 else 2
     pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
-    how = {"labelExpr": f"{pairs}''", "labelOverlap": "greedy", "grid": False}
-    axis = alt.Axis(values=sizes, tickCount=len(sizes), **how)
+    how = {"labelExpr": f"{pairs}''", "labelOverlap": "greedy", "labelSeparation": 4}
+    axis = alt.Axis(values=sizes, tickCount=len(sizes), grid=False, **how)
     scale = grammar.log_scale(sizes[0] / room, sizes[-1] * room)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.text import spans
 from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_columns, too_many
 from anatomy.figures.tradeoffs.payoffs import label
 from anatomy.judge import rows
@@ -106,6 +107,8 @@ def _shown(found: Found, wanted: Wanted) -> str:
     x, y, by_series = wanted.x, wanted.y, lines(found.recording.rows, wanted)
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
+        if notes := [row["note"] for row in found.recording.rows if row.get("note")]:
+            return spans.gap_because(notes[0])
         raise BadParameter(f"no row has a positive {x} and {y} to draw.")
     ends, under = [], ""
     if wanted.fit == "power":
