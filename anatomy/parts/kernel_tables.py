@@ -11,18 +11,47 @@ from torch import Tensor
 from anatomy.comparison import compare
 from anatomy.parts import cuda_kernels, grid, memory
 from anatomy.record.requirements import Requirement
+from anatomy.table.errors import DeviceError
 
 WARM = "gpu_warm"
 
 
 @dataclass(frozen=True)
 class Work:
-    """One variant: what is called, its exact result, and the bytes that a call moves."""
+    """One variant: what is called, its exact result, and what a call moves and computes."""
 
     call: Callable[[], Tensor]
     exact: Callable[[], Tensor]
-    bytes: int
+    bytes: int | None = None
+    flops: int | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)  # its own
+    control: str | None = None  # another than the first
+
+
+def require(where: torch.device) -> None:
+    """Raise a DeviceError, which costs a cell its rows, where no kernel of ours can run."""
+    if why := cuda_kernels.why_not(where):
+        raise DeviceError(why)
+
+
+def compared(
+    op: str, works: Mapping[str, Work], *, where: torch.device, **how: Any
+) -> pd.DataFrame:
+    """The rows of the works, back to back and interleaved; the first is the control."""
+    table = compare(
+        {name: work.call for name, work in works.items()},
+        against={name: work.control for name, work in works.items() if work.control},
+        reference={name: work.exact for name, work in works.items()},
+        quantity=WARM,
+        op=op,
+        bytes={name: work.bytes for name, work in works.items() if work.bytes} or None,
+        flops={name: work.flops for name, work in works.items() if work.flops} or None,
+        device=where,
+        profile=False,
+        **how,
+    ).table
+    origin = [works[name.removesuffix(" (again)")].columns for name in table.variant]
+    return table.assign(**{name: [own[name] for own in origin] for name in origin[0]})
 
 
 def timed(
@@ -30,30 +59,13 @@ def timed(
     needs: Mapping[str, Requirement],
     make: Callable[[Sequence[str]], Mapping[str, Work]],
     *,
-    limit: str,
     where: torch.device,
-    iters: int,
-    budget_s: float,
+    **how: Any,
 ) -> pd.DataFrame:
-    """The rows of a cell's variants, named in `needs`, back to back and interleaved; the first is
-    the control. `make` is told which of them the device has room for. The rest say why not."""
+    """The rows of a cell's variants, named in `needs`. `make` is told which of them the device has
+    room for. The rest say why not."""
     why, on = cuda_kernels.why_not(where), memory.capacity(where)
     notes = {name: said for name, need in needs.items() if (said := why or need.why_not(on))}
     works = make([name for name in needs if name not in notes]) if len(notes) < len(needs) else {}
-    table = pd.DataFrame()
-    if works:
-        table = compare(
-            {name: work.call for name, work in works.items()},
-            reference={name: work.exact for name, work in works.items()},
-            quantity=WARM,
-            op=cell["op"],
-            bytes={name: work.bytes for name, work in works.items()},
-            limit=limit,
-            device=where,
-            iters=iters,
-            budget_s=budget_s,
-            profile=False,
-        ).table
-        origin = [works[name.removesuffix(" (again)")].columns for name in table.variant]
-        table = table.assign(**{name: [own[name] for own in origin] for name in origin[0]})
+    table = compared(cell["op"], works, where=where, **how) if works else pd.DataFrame()
     return grid.with_refused(table, cell, notes, quantity=WARM, where=where)

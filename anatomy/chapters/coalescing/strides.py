@@ -109,6 +109,6 @@ def _works(
         columns = {"stride": stride, "offset_bytes": offset}
         columns["sectors"] = len(sectors(stride, offset))
         columns["useful_share"] = useful_share(stride, offset)
-        return Work(call, exact, ITEM_BYTES * elements * neighbours * rounds, columns)
+        return Work(call, exact, ITEM_BYTES * elements * neighbours * rounds, columns=columns)
 
     return {name: work(*places[name]) for name in fits}

@@ -19,7 +19,7 @@ from anatomy.chapters.launches.requirements import COUNT
 from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
-from anatomy.parts import cuda_kernels, graphs, grid, memory
+from anatomy.parts import cuda_kernels, graphs, grid, kernel_tables, memory
 from anatomy.record.bounds import Count
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DeviceError
@@ -59,8 +59,7 @@ def rates(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     where = formats.torch_device(device)
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        if why := cuda_kernels.why_not(where):
-            raise DeviceError(why)
+        kernel_tables.require(where)
         x = torch.randn(1, device=where)
         ways, first, notes = _ways(x, where)
         calls = {name: _returns(launch, x) for name, launch in ways.items()}
@@ -183,8 +182,7 @@ def _kernels(where: torch.device) -> Iterator[tuple[str, dict, Callable[[Tensor,
 
 
 def _in_cuda(where: torch.device, threads: int, a: Tensor, b: Tensor) -> Tensor:
-    if why := cuda_kernels.why_not(where):
-        raise DeviceError(why)
+    kernel_tables.require(where)
     total = torch.empty_like(a)
     blocks = -(-a.numel() // threads)
     cuda_kernels.kernel("vector_add")(blocks, threads, (a, b, total, a.numel()))

@@ -136,7 +136,7 @@ def _works(op: str, sets: dict[str, Windows], where: torch.device, blocks: int) 
             TORCH: lambda: part.sum(dtype=torch.float64),
         }.get(op, partial(_sums, part, each, blocks))
         columns = {"working_set_bytes": each.set_bytes}
-        return Work(part.sum if op == TORCH else call, exact, each.moved_bytes, columns)
+        return Work(part.sum if op == TORCH else call, exact, each.moved_bytes, columns=columns)
 
     return {name: work(each) for name, each in sets.items()}
 

@@ -10,12 +10,11 @@ import torch
 
 from anatomy.chapters.occupancy import requirements
 from anatomy.chapters.occupancy.requirements import COUNT, ROUNDS, THREADS
-from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import cuda_kernels, grid, memory
+from anatomy.parts import cuda_kernels, grid, kernel_tables, memory
+from anatomy.parts.kernel_tables import Work
 from anatomy.record.bounds import Count
 from anatomy.record.declare import experiment
-from anatomy.table.errors import DeviceError
 
 STEPS = 20_000  # multiply-adds of a thread, each 4 cycles after the one before: some 45 us a block
 WAVES = 4
@@ -25,7 +24,7 @@ LOADS = {1: "1 load at a time", 4: "4 loads at a time", 16: "16 loads at a time"
 KEPT_BYTES = 2**10  # of an SM's shared memory for each block, from sm_80 on
 # Columns that are computed on reading, of which prose asks whether or not there is a time.
 JUDGED = ("edge", "at_once", "at_once_low", "at_once_high", "wave_s", "fixed_s", "under_way_s")
-HOW = {"quantity": "gpu_warm", "profile": False, "budget_s": 8.0}
+HOW = {"budget_s": 8.0}
 
 
 @experiment(
@@ -45,25 +44,24 @@ def staircase(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     """
     where = formats.torch_device(device)
 
-    def measure(card: Any, how: dict[str, Any]) -> pd.DataFrame:
+    def works(card: Any, op: str) -> dict[str, Work]:
         run, shared = cuda_kernels.kernel("multiply_adds"), card.shared_memory_per_block_optin
         counts = block_counts(card.multi_processor_count * run.blocks_per_sm(THREADS, shared))
-        shared = shared if how["op"] == ALONE else 0
+        shared = shared if op == ALONE else 0
+        held = run.blocks_per_sm(THREADS, shared)
         # Every step adds 1, so a thread that starts at its own number ends at a known one.
         ends = torch.arange(THREADS, device=where) + STEPS
-        names = {f"{n} block{'s' if n > 1 else ''}": n for n in counts}
-        calls = {
-            name: _call(run, n, where, lambda out: (out, STEPS, 1.0, 1.0), shared)
-            for name, n in names.items()
+        return {
+            f"{n} block{'s' if n > 1 else ''}": Work(
+                _call(run, n, where, lambda out: (out, STEPS, 1.0, 1.0), shared),
+                lambda n=n: ends.expand(n, THREADS),
+                columns={"grid_blocks": n, "blocks_per_sm": held},
+            )
+            for n in counts
         }
-        exact = {name: lambda n=n: ends.expand(n, THREADS) for name, n in names.items()}
-        table = compare(calls, reference=exact, **how).table
-        there = [names[each.removesuffix(" (again)")] for each in table.variant]
-        held = run.blocks_per_sm(THREADS, shared)
-        return table.assign(grid_blocks=there, blocks_per_sm=held)
 
     cells = [{"op": op, "grid_blocks": 1, "blocks_per_sm": None} for op in (ALONE, TOGETHER)]
-    return _measured(cells, "1 block", where, iters, measure)
+    return _measured(cells, "1 block", where, iters, works)
 
 
 def block_counts(at_once: int) -> list[int]:
@@ -89,36 +87,36 @@ def throughput(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     """
     where = formats.torch_device(device)
 
-    def measure(card: Any, how: dict[str, Any]) -> pd.DataFrame:
+    def works(card: Any, op: str) -> dict[str, Work]:
         kernels = {loads: cuda_kernels.kernel(f"loads<{loads}>") for loads in LOADS}
         full = min(run.blocks_per_sm(THREADS) for run in kernels.values())
         blocks = card.multi_processor_count * full * ROUNDS
         x = torch.rand(blocks, COUNT, THREADS, device=where)  # positive, so that no sum is near 0
-        calls, places, against = {}, {}, {}
+        found: dict[str, Work] = {}
         for loads, run in kernels.items():
             for wanted in range(full, 0, -1):
                 shared = card.shared_memory_per_multiprocessor // wanted - KEPT_BYTES
                 shared = min(shared, card.shared_memory_per_block_optin) // 2**10 * 2**10
                 held = run.blocks_per_sm(THREADS, shared)  # the driver's word for it
-                name = f"{LOADS[loads]}, {held} blocks per SM"
-                calls[name] = _call(run, blocks, where, lambda out: (x, out, COUNT), shared)
-                places[name] = {
+                place = {
                     "loads_each": LOADS[loads],
                     "blocks_per_sm": held,
                     "occupancy": held * THREADS / card.max_threads_per_multi_processor,
                     "loads_in_flight": held * THREADS // card.warp_size * loads,
                 }
-                if wanted < full:
-                    against[name] = next(each for each in calls if each.startswith(LOADS[loads]))
-        exact = {"reference": lambda: x.sum(dim=1, dtype=torch.float64), "against": against}
-        table = compare(calls, **exact, bytes=4 * x.numel(), limit="read", **how).table
-        there = [places[each.removesuffix(" (again)")] for each in table.variant]
-        return table.assign(**pd.DataFrame(there, index=table.index))
+                found[f"{LOADS[loads]}, {held} blocks per SM"] = Work(
+                    _call(run, blocks, where, lambda out: (x, out, COUNT), shared),
+                    lambda: x.sum(dim=1, dtype=torch.float64),
+                    bytes=x.nbytes,
+                    columns=place,
+                    control=next((n for n in found if n.startswith(LOADS[loads])), None),
+                )
+        return found
 
     required = requirements.throughput(memory.capacity(where))
     cell = {"op": "read", "loads_each": LOADS[1], "blocks_per_sm": 1}
     cell |= {"occupancy": None, "loads_in_flight": None}
-    return _measured([cell], f"{LOADS[1]}, 1 blocks per SM", where, iters, measure, required)
+    return _measured([cell], f"{LOADS[1]}, 1 blocks per SM", where, iters, works, required)
 
 
 def _call(run, blocks: int, where: torch.device, given, shared: int) -> Callable[[], torch.Tensor]:
@@ -132,14 +130,14 @@ def _call(run, blocks: int, where: torch.device, given, shared: int) -> Callable
     return call
 
 
-def _measured(cells, name: str, where, iters: int, measure, required=()) -> pd.DataFrame:
-    """What `measure` returns of each cell; rows that say why, where no kernel of ours runs."""
+def _measured(cells, name: str, where, iters: int, works, required=()) -> pd.DataFrame:
+    """The times of each cell's works; rows that say why, where no kernel of ours runs."""
 
     def one(cell: grid.Cell) -> pd.DataFrame:
-        if why := cuda_kernels.why_not(where):
-            raise DeviceError(why)
-        given = HOW | {"op": cell["op"], "device": where, "iters": iters}
-        return measure(torch.cuda.get_device_properties(where), given)
+        kernel_tables.require(where)
+        made = works(torch.cuda.get_device_properties(where), cell["op"])
+        how = HOW | {"limit": "read"} if required else HOW
+        return kernel_tables.compared(cell["op"], made, where=where, iters=iters, **how)
 
-    how = {"variants": [name], "quantity": "gpu_warm", "where": where, "required": required}
+    how = {"variants": [name], "quantity": kernel_tables.WARM, "where": where, "required": required}
     return grid.measure_cells(cells, one, **how, promised=JUDGED)

@@ -14,10 +14,6 @@ from anatomy.table.errors import DeviceError
 Call = Callable[[], Tensor | list[Tensor]]
 Pair = tuple[Call, Call]  # what is timed, and its exact result
 
-BF16 = torch.bfloat16
-DROPPED = 0.1  # share of elements
-# What dropout leaves is off by the root of p / (1 - p), about a third; another mask, no more.
-ALLOWED_DROPOUT = 0.5
 PARAMETERS = 16  # tensors of the optimizer
 
 
@@ -35,14 +31,11 @@ def refusal(act: Callable[[], object]) -> str:
 
 def elementwise(s: Sizes, where: torch.device) -> dict[str, Pair]:
     """Functions of single elements of tensors far larger than the cache."""
-    x, y = (torch.randn(s.n, device=where) for _ in range(2))
+    x = torch.randn(s.n, device=where)
     return {
         "relu": (lambda: torch.relu(x), lambda: torch.relu(x.double())),
-        "multiply": (lambda: x * 2.0, lambda: x.double() * 2.0),
-        "add": (lambda: x + y, lambda: x.double() + y),
         "exp": (lambda: torch.exp(x), lambda: torch.exp(x.double())),
         "gelu": (lambda: F.gelu(x), lambda: F.gelu(x.double())),
-        "dropout": (lambda: F.dropout(x, DROPPED), lambda: x.double()),
     }
 
 
@@ -67,15 +60,10 @@ def reductions(s: Sizes, where: torch.device) -> dict[str, Pair]:
     wide = (w.double(), b.double())
     return {
         "sum": (lambda: torch.sum(x), lambda: torch.sum(x, dtype=torch.float64)),
-        "row means": (lambda: x.mean(1), lambda: x.mean(1, dtype=torch.float64)),
         "softmax": (lambda: x.softmax(1), lambda: x.double().softmax(1)),
         "layer_norm": (
             lambda: F.layer_norm(x, shape, w, b),
             lambda: F.layer_norm(x.double(), shape, *wide),
-        ),
-        "rms_norm": (
-            lambda: F.rms_norm(x, shape, w, 1e-6),
-            lambda: F.rms_norm(x.double(), shape, wide[0], 1e-6),
         ),
         "cumsum": (lambda: x.cumsum(1), lambda: x.cumsum(1, dtype=torch.float64)),
         "cross_entropy": (
@@ -88,11 +76,9 @@ def reductions(s: Sizes, where: torch.device) -> dict[str, Pair]:
 def movement(s: Sizes, where: torch.device) -> dict[str, Pair]:
     """What computes nothing: each answer is exact."""
     x = torch.randn(s.rows, COLUMNS, device=where)
-    places = torch.randperm(s.rows, device=where)  # each row once, or fewer bytes would do
     keys = torch.randn(s.n // 8, device=where)
     return {
         "transposed copy": (lambda: x.t().contiguous(), lambda: x.t()),
-        "embedding": (lambda: F.embedding(places, x), lambda: x[places]),
         "sort": (lambda: torch.sort(keys)[0], lambda: torch.sort(keys.double())[0]),
     }
 
@@ -123,7 +109,7 @@ def products_in(dtype: str) -> Callable[[Sizes, torch.device], dict[str, Pair]]:
     def those(s: Sizes, where: torch.device) -> dict[str, Pair]:
         kind = formats.storage(dtype)
         return {
-            name: _product(m, n, k, kind, where, *([s.batch * 256] if name == "bmm" else []))
+            name: _product(m, n, k, kind, where)
             for name, m, n, k, own, *_ in matmuls(s)
             if own == dtype
         }
@@ -131,8 +117,8 @@ def products_in(dtype: str) -> Callable[[Sizes, torch.device], dict[str, Pair]]:
     return those
 
 
-def _product(m: int, n: int, k: int, kind: torch.dtype, where: torch.device, *batch: int) -> Pair:
-    a, b = (torch.randn(*batch, *side, device=where).to(kind) for side in ((m, k), (k, n)))
+def _product(m: int, n: int, k: int, kind: torch.dtype, where: torch.device) -> Pair:
+    a, b = (torch.randn(*side, device=where).to(kind) for side in ((m, k), (k, n)))
     if n == 1:
         b = b.squeeze(-1)  # a vector has a routine of its own
     return lambda: a @ b, lambda: a.double() @ b.double()
@@ -146,18 +132,6 @@ def eighths(s: Sizes, where: torch.device) -> dict[str, Pair]:
     one = torch.ones((), device=where)
     call = (lambda: products.fp8_product(a, b, one, fast=True), lambda: a.double() @ b.double())
     return {"matmul, fp8": call}
-
-
-def convolution(s: Sizes, where: torch.device) -> dict[str, Pair]:
-    """A 3 x 3 one, channels last."""
-    channels, side = s.image
-    shape = (s.batch, channels, side, side)
-    x = torch.randn(shape, device=where).to(BF16, memory_format=torch.channels_last)
-    w = (torch.randn(channels, channels, 3, 3, device=where) / (9 * channels) ** 0.5).to(
-        BF16, memory_format=torch.channels_last
-    )
-    call = (lambda: F.conv2d(x, w, padding=1), lambda: F.conv2d(x.double(), w.double(), padding=1))
-    return {"conv2d, 3 × 3": call}
 
 
 def attended(s: Sizes, where: torch.device) -> dict[str, Pair]:
@@ -179,14 +153,12 @@ MAKERS: Mapping[str, Callable[[Sizes, torch.device], dict[str, Pair]]] = {
     "movement": movement,
     "optimizer": optimizer,
     **{f"matmul {dtype}": products_in(dtype) for dtype in ("fp32", "tf32", "bf16")},
-    "convolution": convolution,
     "attention": attended,
     "matmul fp8": eighths,
 }
 # Relative error allowed where the answer's own format does not say it.
 ALLOWED = {
-    "dropout": ALLOWED_DROPOUT,
     "matmul, tf32": agreement.ALLOWED_TF32,
     "matmul, fp8": products.ALLOWED_FP8[True],
-    "attention": attention.ALLOWED[BF16],
+    "attention": attention.ALLOWED[torch.bfloat16],
 }

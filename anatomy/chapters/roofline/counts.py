@@ -1,4 +1,4 @@
-"""What thirty PyTorch operations must do at least: operations, bytes, and the roof that they meet.
+"""What some twenty PyTorch operations must do at least: operations, bytes, and the roof that they meet.
 Without torch. A function of one element counts as the additions, multiplications and calls (`exp`,
 `erf`, a root) in its formula, each as one operation. Bytes are the least: each input is read once,
 each result is written once."""
@@ -13,7 +13,7 @@ CACHES = 8  # a large tensor, in last-level caches: nothing of it is left there 
 COLUMNS = 4096  # of what is reduced row by row
 CLASSES = 32_768  # of cross entropy, as a language model has them
 SMALL = 4096  # elements of an addition that is over before it has begun
-LEAST = 2**18  # elements, so that dropout drops its share of them
+LEAST = 2**18  # elements
 BF16, FP32, INT64 = 2, 4, 8  # bytes of an element
 HEAD = 128  # width of attention's heads
 
@@ -40,8 +40,6 @@ class Sizes:
     cached: int  # elements of one that fits the cache beside its result
     side: int  # of the square of as many bf16 elements that is read for one vector
     m: int  # side of the matrices of fp32 and TF32; twice that of the other formats
-    batch: int  # images, and 64 x 64 matrices by the hundred
-    image: tuple[int, int]  # channels and side of an image
     heads: int
     tokens: int
 
@@ -56,11 +54,10 @@ def sizes(cache_bytes: int, scale: float) -> Sizes:
     wanted, root = max(LEAST, int(scale * CACHES * cache_bytes / FP32)), scale**0.5
     n = -(-wanted // CLASSES) * CLASSES
     m, tokens = max(32, int(root * 4096) // 32 * 32), max(32, int(root * 4096))
-    batch, heads = max(1, int(scale * 64)), max(1, int(root * 32))
-    image = max(16, int(root * 16) * 16), max(8, int(root * 56))
+    heads = max(1, int(root * 32))
     # Half of the cache for both: less is over too soon, and more does not all stay there.
     cached = max(SMALL, int(scale * cache_bytes / 16))
-    return Sizes(n, cached, isqrt(2 * n) // 64 * 64, m, batch, image, heads, tokens)
+    return Sizes(n, cached, isqrt(2 * n) // 64 * 64, m, heads, tokens)
 
 
 def operations(s: Sizes) -> Iterator[Operation]:
@@ -69,17 +66,9 @@ def operations(s: Sizes) -> Iterator[Operation]:
         yield Operation(op, name, "fp32", size, flops, moved, roof, beside)
     for name, m, n, k, dtype, roof, beside in matmuls(s):
         item = {"bf16": BF16, "fp8": 1}.get(dtype, FP32)
-        batch = s.batch * 256 if name == "bmm" else 1
         moved = formulas.matmul_bytes(m, n, k, item) + (m * n if dtype == "fp8" else 0)
-        size = f"{batch:,} of " * (batch > 1) + f"{m:,} × {n:,} × {k:,}"
-        work = batch * formulas.matmul_flops(m, n, k), batch * moved
-        yield Operation(f"matmul {dtype}", name, dtype, size, *work, roof, beside)
-    channels, side = s.image
-    values, weights = s.batch * channels * side * side, 9 * channels * channels
-    size, moved = f"{s.batch} × {channels} × {side} × {side}", (2 * values + weights) * BF16
-    # A matmul for each of nine places.
-    work = 2 * 9 * channels * values, moved, "matmul bf16"
-    yield Operation("convolution", "conv2d, 3 × 3", "bf16", size, *work)
+        work = f"{m:,} × {n:,} × {k:,}", formulas.matmul_flops(m, n, k), moved
+        yield Operation(f"matmul {dtype}", name, dtype, *work, roof, beside)
     work = (
         formulas.attention_flops(s.heads, s.tokens, HEAD),
         formulas.attention_bytes(s.heads, s.tokens, HEAD, BF16),
@@ -94,29 +83,20 @@ def _in_fp32(s: Sizes) -> dict[str, tuple]:
     whole, rows, logits = f"{n:,}", f"{s.rows:,} × {COLUMNS:,}", s.n // CLASSES
     return {
         "relu": ("elementwise", whole, n, both, "copy", ""),
-        "multiply": ("elementwise", whole, n, both, "copy", ""),
-        "add": ("elementwise", whole, n, one + both, "copy", ""),
         "exp": ("elementwise", whole, n, both, "copy",
                 "a unit of its own makes exponentials, at an eighth of the rate"),
         "gelu": ("elementwise", whole, 5 * n, both, "copy",
                  "`erf` is a polynomial of some twenty operations"),
-        # A number is held against the share that is dropped, and a byte of mask is kept of it.
-        "dropout": ("elementwise", whole, 2 * n, both + n, "copy",
-                    "random numbers take tens of integer operations each"),
         "add, small": ("short", f"{SMALL:,}", SMALL, 3 * SMALL * FP32, "copy", ""),
         "multiply, in the L2": ("short", f"{s.cached:,}", s.cached, 2 * s.cached * FP32, "copy",
                                 ""),
         "sum": ("reductions", whole, n, one, "read", "a second pass adds up what blocks found"),
-        "row means": ("reductions", rows, n, one + s.rows * FP32, "read", ""),
         # The largest, a difference, an exponential, the sum, a division.
         "softmax": ("reductions", rows, 5 * n, both, "copy", "each row is reduced twice"),
         # Mean, difference, square, sum, root, scale, weight and bias.
         "layer_norm": ("reductions", rows, 8 * n,
                        formulas.layer_norm_bytes(s.rows, COLUMNS, FP32), "copy",
                        "each row is reduced"),
-        # Square, sum, scale and weight.
-        "rms_norm": ("reductions", rows, 4 * n, both + COLUMNS * FP32, "copy",
-                     "each row is reduced"),
         "cumsum": ("reductions", rows, n, both, "copy",
                    "each element waits for all before it in its row"),
         # As softmax without the division; of each row one logarithm is wanted.
@@ -125,7 +105,6 @@ def _in_fp32(s: Sizes) -> dict[str, tuple]:
                           "all log-probabilities are written, and one of a row is read again"),
         "transposed copy": ("movement", rows, 0, both, "copy",
                             "one side of a transpose is not in the order of the memory"),
-        "embedding": ("movement", rows, 0, both + s.rows * INT64, "copy", ""),
         "sort": ("movement", f"{n // 8:,}", 0, n // 8 * (2 * FP32 + INT64), "copy",
                  "a radix sort reads and writes its keys once for every eight bits"),
     }  # fmt: skip
@@ -150,5 +129,4 @@ def matmuls(s: Sizes) -> Iterator[tuple[str, int, int, int, str, str, str]]:
     yield "matmul, small", few, few, few, "bf16", "matmul bf16", why
     yield "matmul, 16 rows", 16, side, side, "bf16", "read", ""
     yield "matrix × vector", side, 1, side, "bf16", "read", ""
-    yield "bmm", 64, 64, 64, "bf16", "copy", "a tile is as large as a whole matrix"
     yield "matmul, fp8", big, big, big, "fp8", "matmul fp8", ""

@@ -55,7 +55,7 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
 
 
 def operations(*, caption: str | None = None) -> str:
-    """Some thirty operations on the measured roofs, and of each what keeps it from its roof."""
+    """Some twenty operations on the measured roofs, and of each what keeps it from its roof."""
     showing = current()
     found, cache = showing.find("roofline.operations"), showing.find("memory_ladder.bandwidth")
     ceilings = showing.ceilings_of(found)

@@ -14,10 +14,10 @@ from anatomy.chapters.roofline.requirements import FMAS, chain_elements, fma_nam
 from anatomy.chapters.roofline.roofs import RIDGE
 from anatomy.comparison import compare
 from anatomy.numerics import agreement, formats
-from anatomy.parts import cuda_kernels, grid, memory
+from anatomy.parts import cuda_kernels, grid, kernel_tables, memory
+from anatomy.parts.kernel_tables import Work
 from anatomy.record.bounds import Count, Scale, Seconds
 from anatomy.record.declare import experiment
-from anatomy.table.errors import DeviceError
 
 THREADS = 256  # of a block
 FACTOR, TERM = -0.9990234375, 0.5  # of each FMA, as the kernel has them
@@ -44,8 +44,7 @@ def intensity(
     on = memory.capacity(where)
 
     def measure(_: grid.Cell) -> pd.DataFrame:
-        if why := cuda_kernels.why_not(where):
-            raise DeviceError(why)
+        kernel_tables.require(where)
         return chained(chain_elements(on.cache_bytes, scale), where, iters, budget_s)
 
     return grid.measure_cells(
@@ -73,28 +72,25 @@ def chained(n: int, where: torch.device, iters: int, budget_s: float) -> pd.Data
     def exact(fmas: int) -> torch.Tensor:
         return x.double().sub_(fixed).mul_(FACTOR**fmas).add_(fixed)
 
-    names = {fma_name(count): count for count in FMAS}
-    table = compare(
-        {name: partial(call, count) for name, count in names.items()},
-        reference={name: partial(exact, count) for name, count in names.items()},
-        quantity="gpu_warm",
-        op=requirements.CHAIN,
-        flops={name: 2 * count * n for name, count in names.items()},
-        bytes=2 * x.nbytes,
-        limit="matmul fp32",
-        device=where,
-        iters=iters,
-        budget_s=budget_s,
-        profile=False,
-    ).table
-    return table.assign(fmas=[names[each.removesuffix(" (again)")] for each in table.variant])
+    works = {
+        fma_name(count): Work(
+            partial(call, count),
+            partial(exact, count),
+            bytes=2 * x.nbytes,
+            flops=2 * count * n,
+            columns={"fmas": count},
+        )
+        for count in FMAS
+    }
+    how = {"limit": "matmul fp32", "iters": iters, "budget_s": budget_s}
+    return kernel_tables.compared(requirements.CHAIN, works, where=where, **how)
 
 
 @experiment("roofline.operations", page="curriculum/day_07.md", timeout_s=400)
 def operations(
     device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12, budget_s: Seconds = 1.5
 ) -> pd.DataFrame:
-    """Time some thirty operations back to back, to be placed on the machine's measured roofs.
+    """Time some twenty operations back to back, to be placed on the machine's measured roofs.
 
     Args:
         scale: Factor on elements; 1 but for a quick look, for less may fit the cache.

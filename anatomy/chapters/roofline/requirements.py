@@ -55,17 +55,15 @@ def intensity(on: Capacity, scale: float) -> Iterator[Requirement]:
 def operations(on: Capacity, scale: float) -> Iterator[Requirement]:
     """What stands in memory for those timed together, and one of them with its exact result."""
     s = counts.sizes(on.cache_bytes, scale)
-    n, square, read, bmm = s.n, 4 * s.m**2, s.side**2, s.batch * 256 * 64 * 64
+    n, square, read = s.n, 4 * s.m**2, s.side**2
     # What is taken and given in fp32, and in float64 what is taken, what it becomes, and between.
     for op, tensors in (("elementwise", 4), ("reductions", 4), ("movement", 3), ("optimizer", 10)):
         wide = check_bytes(n) + (0 if op == "optimizer" else 3 * 8 * n)
         yield Requirement(op, 4 * tensors * n + wide)
     yield Requirement("short", 2**20 + 8 * 4 * s.cached)
     for dtype, side2 in (("fp32", s.m**2), ("tf32", s.m**2), ("bf16", square), ("fp8", square)):
-        held = 4 * 4 * side2 + (2 * (read + 3 * bmm) if dtype == "bf16" else 0)
-        wide = max(3 * 8 * side2 + check_bytes(side2), 8 * read, 24 * bmm + check_bytes(bmm))
+        held = 4 * 4 * side2 + (2 * read if dtype == "bf16" else 0)
+        wide = max(3 * 8 * side2 + check_bytes(side2), 8 * read)
         yield Requirement(f"matmul {dtype}", held + wide, dtype)
-    image = s.batch * s.image[0] * s.image[1] ** 2
-    yield Requirement("convolution", 2 * 4 * image + 4 * 8 * image + check_bytes(image), "bf16")
     tensors = attention_bytes(s.heads, s.tokens, counts.HEAD, 2, causal=False)
     yield Requirement("attention", tensors, "bf16")

@@ -56,23 +56,16 @@ def page(tmp_path_factory):
     ("name", "flops", "moved"),
     [
         ("relu", 2**18, 8 * 2**18),  # 0.125 operations a byte
-        ("add", 2**18, 12 * 2**18),
-        ("dropout", 2 * 2**18, 9 * 2**18),
         ("sum", 2**18, 4 * 2**18),
-        ("row means", 2**18, 4 * 2**18 + 4 * 64),
         ("softmax", 5 * 2**18, 8 * 2**18),
         ("layer_norm", 8 * 2**18, 8 * 2**18 + 2 * 4 * 4096),
-        ("rms_norm", 4 * 2**18, 8 * 2**18 + 4 * 4096),
         ("cross_entropy", 4 * 2**18, 4 * 2**18 + 8 * 8 + 4),
         ("sort", 0, 16 * 2**15),
-        ("embedding", 0, 8 * 2**18 + 8 * 64),
         ("AdamW, foreach", 14 * 2**18, 28 * 2**18),
         ("matmul, fp32", 2 * 32**3, 3 * 4 * 32**2),
         ("matmul, bf16", 2 * 64**3, 3 * 2 * 64**2),
         ("matmul, fp8", 2 * 64**3, 2 * 64**2 + 2 * 64**2),
         ("matrix × vector", 2 * 704**2, 2 * (704**2 + 2 * 704)),
-        ("bmm", 256 * 2 * 64**3, 256 * 3 * 2 * 64**2),
-        ("conv2d, 3 × 3", 2 * 9 * 16 * 16 * 64, 2 * (2 * 16 * 64 + 9 * 256)),
         ("attention", 4 * 32**2 * 128, 4 * 2 * 32 * 128),
     ],
 )
@@ -81,14 +74,14 @@ def test_operations_and_least_bytes_are_those_of_the_formula(name, flops, moved)
     assert (found.flops, found.bytes) == (flops, moved)
 
 
-def test_products_convolutions_and_attention_count_as_pytorch_counts_them():
+def test_products_and_attention_count_as_pytorch_counts_them():
     s = counts.sizes(2**16, 1e-6)
     for each in counts.operations(s):
-        if each.op.startswith(("matmul", "convolution", "attention")) and each.dtype != "fp8":
+        if each.op.startswith(("matmul", "attention")) and each.dtype != "fp8":
             call, _ = calls.MAKERS[each.op](s, CPU)[each.name]
             with FlopCounterMode(display=False) as counter, torch.no_grad():
                 call()
-            # Padding is not multiplied; PyTorch counts a matrix times a vector as nothing.
+            # PyTorch counts a matrix times a vector as nothing.
             assert counter.get_total_flops() in (each.flops, 0), each.name
             assert counter.get_total_flops() or each.name in ("matrix × vector", "attention")
 
@@ -147,7 +140,7 @@ def test_an_operation_that_fails_says_why_and_those_beside_it_are_measured(monke
     wrong = found[found.note.notna()]
     assert list(wrong.variant) == ["exp"] and wrong.note.iloc[0].startswith("wrong result")
     timed = found[found.note.isna()]
-    assert len(timed) == 6 and timed.median_s.notna().all()
+    assert len(timed) == 3 and timed.median_s.notna().all()
 
 
 def test_one_call_computes_the_layer():
