@@ -27,7 +27,7 @@ have a reader's figure checked, against 5 % of a calculated answer, or against t
 
 import re
 from collections.abc import Iterator
-from html import escape
+from html import escape, unescape
 
 from anatomy.figures.curriculum import outline
 from anatomy.figures.curriculum.lists import UNWRITTEN, linked
@@ -129,10 +129,10 @@ def _time(html: str) -> str:
     """A bar of the sections, each as wide as it is long."""
     items = []
     for minutes, name, text in _TIMED.findall(html):
-        said = f"{re.sub('<[^>]*>', '', text)} {minutes} minutes"
+        said = escape(f"{unescape(re.sub('<[^>]*>', '', text))} {minutes} minutes")
         link = f'<a href="#{name}" title="{said}" aria-label="{said}">{minutes}</a>'
         items.append(f'<li style="flex-grow:{minutes}">{link}</li>')
-    label = f"How the {outline.HOURS} hours are spent, in minutes"
+    label = escape(f"How the {outline.HOURS} hours are spent, in minutes")
     return f'<ol class="spent" aria-label="{label}" data-search-exclude>{"".join(items)}</ol>\n'
 
 

@@ -31,7 +31,7 @@ def _rate(table: Table, number: int) -> Measured:
 
 def _on_the_card_meant(table: Table, found: Measured, claimed: float) -> Finding:
     if REFLECTION_GPU not in table.machine.get("gpu", ""):
-        why = f"That is an {REFLECTION_GPU}. Here it is {found.text}."
+        why = f"The figure is of an {REFLECTION_GPU}, another card. Here it is {found.text}."
         return Finding(NOT_MEASURABLE, why, found)
     return answer(found.near(claimed), f"Here it is {found.text}.", found)
 
@@ -86,7 +86,7 @@ def _of_size(levels: Table, claimed: dict[str, float]) -> Finding:
                 raise Unmeasured("The device does not say.")
             case(abs(here / size - 1) <= 0.1, Measured.counted(here / size), units.byte_count(here))
     if REFLECTION_GPU not in levels.machine.get("gpu", ""):
-        said = f"That is an {REFLECTION_GPU}. Here it is {cases.said(' and ')}."
+        said = f"The figure is of an {REFLECTION_GPU}. Here it is {cases.said(' and ')}."
         return Finding(NOT_MEASURABLE, said)
     return cases.finding(f"Here it is {cases.said(' and ')}.")
 

@@ -1,4 +1,4 @@
-"""What some twenty PyTorch operations must do at least: operations, bytes, and the roof that they meet.
+"""What PyTorch operations must do at least: operations, bytes, and the roof that they meet.
 Without torch. A function of one element counts as the additions, multiplications and calls (`exp`,
 `erf`, a root) in its formula, each as one operation. Bytes are the least: each input is read once,
 each result is written once."""

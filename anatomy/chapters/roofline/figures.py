@@ -1,6 +1,5 @@
 """The roofline measured point by point, and operations on it with what keeps each from its roof."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 from math import log
@@ -31,7 +30,7 @@ def sweep(*, caption: str | None = None) -> str:
 
     def draw() -> str:
         points = [row for row in found.recording.rows if _timed(row)]
-        return _swept(points, ceilings) if points else _refused(found.recording.rows)
+        return _swept(points, ceilings) if points else figures.refused(found.recording.rows)
 
     return framing.exhibit(found, caption, draw)
 
@@ -68,7 +67,7 @@ def operations(*, caption: str | None = None) -> str:
         size = found.recording.data["machine"].get("l2_bytes") or 0
         reads = _cached_reads(cache.recording.rows, size) if cache.recording else None
         drawn = _placed(there, ceilings, reads, size) if there else ""
-        return drawn + _refused(every)
+        return drawn + figures.refused(every)
 
     return framing.exhibit([found, cache], caption, draw)
 
@@ -158,16 +157,6 @@ def _timed(row: Row) -> bool:
     return own and not units.missing(row.get("median_s"))
 
 
-def _refused(table: Sequence[Row]) -> str:
-    """What the rows without times say of themselves, each reason once."""
-    why: dict[str, list[str]] = defaultdict(list)
-    for row in table:
-        if row.get("note") and units.missing(row.get("median_s")):
-            why[row["note"]].append(row["variant"])
-    said = (f"{', '.join(names)}: {note}" for note, names in why.items())
-    return "".join(f'<p class="gap">{escape(each)}</p>' for each in said)
-
-
 def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:
     """Of some numbers of FMAs the time that their bytes take at the bandwidth of a copy, the time
     that they take at the FP32 peak, and the time measured, to one scale."""
@@ -179,7 +168,7 @@ def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:
         timed = {row["fmas"]: row for row in found.recording.rows if _timed(row)}
         peak, copy = (ceilings.get(name) for name in ("matmul fp32", "copy"))
         if not timed or not peak or not copy:
-            return _refused(found.recording.rows)
+            return figures.refused(found.recording.rows)
         told = []
         for count in fmas:
             row = timed[count]

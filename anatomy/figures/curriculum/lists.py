@@ -69,6 +69,6 @@ def _days(showing: Showing, week: Part, *, long: bool = False) -> str:
         if long:
             on = "" if day.on == "1 GPU" else f" · {day.on}"
             text += f"<small>{escape(day.measures[0].upper() + day.measures[1:])}.{on}</small>"
-        lines.append(f'<li data-day="{day.number}" value="{day.number}">{text}</li>')
+        lines.append(f'<li data-day="{day.number:d}" value="{day.number:d}">{text}</li>')
     note = "" if some else f'<p class="unwritten">{UNWRITTEN}</p>'
     return f'{note}<ol class="days{" long" if long else ""}">{"".join(lines)}</ol>'

@@ -154,6 +154,7 @@ def test_a_card_without_steps_turns_the_verdicts(tmp_path):
 def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, sms):
     in_flight = calculations.bytes_in_flight(bandwidth, latency)
     assert in_flight == pytest.approx(bandwidth * latency)
-    loads = calculations.loads_in_flight_per_sm(bandwidth, latency, sms)
-    assert loads * 16 * sms == pytest.approx(in_flight) and 400 < loads < 1500
+    passes = calculations.eight_passes(bandwidth, 2 * bandwidth)
+    assert calculations.eight_passes_from_hbm(bandwidth) == pytest.approx(16 / 9 * passes)
+    assert passes == pytest.approx(4.5 * 2**24 / bandwidth)
     assert calculations.registers_in_all(sms) == sms * 2**18
