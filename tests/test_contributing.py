@@ -155,10 +155,10 @@ def test_the_page_shows_its_table_chart_number_and_verdict(copy):
     (row,) = (row for row in copy.claims() if row["claim"] == "sums-over-rows-want-rows")
     assert row["verdict"] in WORDS and row["evidence"].startswith("By columns: ")
     page = copy.page
-    assert '<table class="figures">' in page and "<code>by rows (again)</code>" in page
+    assert '<table class="figures" ' in page and "<code>by rows (again)</code>" in page
     assert re.search(r'<div class="chart" role="img"[^>]*><svg', page)
     assert re.search(r'it takes <span class="measured" tabindex="0" title="[^"]*">[\d.]+×', page)
-    claimed = page.partition('<table class="figures claims">')[2].partition("</table>")[0]
+    claimed = page.partition('<table class="figures claims" ')[2].partition("</table>")[0]
     assert "the seed says" not in claimed
     assert row["statement"] in claimed and row["verdict"] in claimed
     assert "Record it:" not in page

@@ -60,10 +60,10 @@ def shown(
     return body if chart is None else _chart(table, chart) + twin(body, unfold=unfold)
 
 
-def twin(table: str, *, unfold: bool = False) -> str:
+def twin(table: str, *, unfold: bool = False, name: str = "Table") -> str:
     """A chart's table, which opens without a script."""
     opened = " open" if unfold else ""
-    return f'<details class="twin"{opened}><summary>Table</summary>{table}</details>'
+    return f'<details class="twin"{opened}><summary>{escape(name)}</summary>{table}</details>'
 
 
 def refused(table: Sequence[Row]) -> str:
