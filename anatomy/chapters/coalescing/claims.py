@@ -1,6 +1,6 @@
 """What strides and offsets cost, beside what the sectors of a warp's request say."""
 
-from anatomy.claims import Cases, Finding, Need, answer, claim
+from anatomy.claims import Cases, Finding, Need, claim
 from anatomy.claims.table import Table, quotient, rate_of, trusted
 from anatomy.judge.rows import Row
 
@@ -23,21 +23,6 @@ def _cases(table: Table, coordinate: str, **columns) -> Cases:
             share = _share(table, trusted(row))
             case(share.near(row["useful_share"]), share)
     return cases
-
-
-@claim(
-    STRIDES,
-    statement="A warp that reads every eighth float gets an eighth of the bandwidth.",
-    measures="bandwidth at stride 8 / at stride 1",
-    number="1/8",
-    claimed=(0.125, 0.125),
-    unit="x",
-    **TOPIC,
-)
-def stride_8_gets_an_eighth(strides: Table) -> Finding:
-    """Bytes asked for in a second at stride 8 are within 10 % of an eighth of those at stride 1."""
-    share = _share(strides, strides.row("stride 8", op="one of each"))
-    return answer(share.near(1 / 8), f"At stride 8 it is {share.text} of that at stride 1.", share)
 
 
 @claim(

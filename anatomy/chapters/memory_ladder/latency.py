@@ -10,9 +10,9 @@ from torch import Tensor
 from anatomy.chapters.memory_ladder import requirements
 from anatomy.chapters.memory_ladder.bandwidth import with_levels
 from anatomy.chapters.memory_ladder.requirements import LINE_BYTES
-from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import cuda_kernels, grid, memory
+from anatomy.parts import cuda_kernels, grid, kernel_tables, memory
+from anatomy.parts.kernel_tables import Work
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import units
@@ -40,21 +40,11 @@ def latency(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd
     on, loads = memory.capacity(where), max(2, int(LOADS * min(scale, 1.0)))
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        if why := cuda_kernels.why_not(where):
-            notes = {cell["variant"]: why}
-            return grid.unmeasured(cell, notes, quantity="gpu_warm", where=where)
+        kernel_tables.require(where)
         chase = Chase(cell["working_set_bytes"] // LINE_BYTES, loads, where)
         # Alone, for another working set would take its place in the caches.
-        table = compare(
-            {cell["variant"]: chase},
-            reference=lambda: torch.ones(1, device=where),
-            quantity="gpu_warm",
-            op=cell["op"],
-            device=where,
-            iters=iters,
-            budget_s=SIZE_S,
-            profile=False,
-        ).table
+        works = {cell["variant"]: Work(chase, lambda: torch.ones(1, device=where))}
+        table = kernel_tables.compared(cell["op"], works, where=where, iters=iters, budget_s=SIZE_S)
         cycles = chase.cycles.item() / loads
         return table.assign(way="one thread", loads=loads, cycles_per_load=cycles)
 

@@ -100,7 +100,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
     label = "Operations on the measured roofs. The table under it names them."
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     body = tables.listed(head, lines, "Operations and their roofs")
-    return svg.chart([("", drawing)], label) + figures.twin(body, unfold=True)
+    return svg.chart([("", drawing)], label) + figures.twin(body)
 
 
 def _cached_reads(ladder: Sequence[Row], cache_bytes: int) -> float | None:

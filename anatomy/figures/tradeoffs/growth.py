@@ -165,7 +165,7 @@ def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> st
     heads = [wanted.series, "#level", "#from", "#up to", f"#{up}"]
     key = "dashed: the levels, each of three sizes or more. Between two of them the line falls."
     said = f'<p class="key">{key} The interval is of the middle one.</p>'
-    return said + figures.twin(tables.listed(heads, body, f"Levels of the {up}"), name="Levels")
+    return figures.twin(said + tables.listed(heads, body, f"Levels of the {up}"), name="Levels")
 
 
 def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wanted: Wanted) -> str:

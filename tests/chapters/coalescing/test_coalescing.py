@@ -83,7 +83,6 @@ def test_a_cpu_has_nothing_to_say_and_says_so(name):
 
 
 def test_the_verdicts_of_a_card_that_moves_32_bytes_at_a_time(root):
-    assert verdict("stride-8-gets-an-eighth", root).word == claims.HOLDS
     assert verdict("sectors-predict-strides", root).word == claims.HOLDS
     assert verdict("strides-are-cheap-if-all-is-used", root).word == claims.HOLDS
     offsets = verdict("offsets-cost-a-fifth", root)
@@ -94,7 +93,6 @@ def test_where_64_bytes_move_at_a_time_the_sectors_miss_the_large_strides(tmp_pa
     made.strides(tmp_path, atom=64)
     found = verdict("sectors-predict-strides", tmp_path)
     assert found.word == claims.ONLY_WHERE
-    assert verdict("stride-8-gets-an-eighth", tmp_path).word == claims.HOLDS
 
 
 def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):
