@@ -8,7 +8,7 @@ import torch
 from anatomy import claims
 from anatomy.chapters.occupancy import calculations, figures, judged, occupancy
 from anatomy.figures.diagrams.warps import block_waves, hidden_waits
-from anatomy.page import curve
+from anatomy.page import curve, show
 from anatomy.parts import cuda_kernels
 from anatomy.record.showing import using
 from tests.chapters.occupancy import occupancy_rows
@@ -70,7 +70,8 @@ def test_without_a_gpu_rows_figures_and_claims_say_why(tmp_path):
     with using(synthetic.showing(tmp_path)):
         drawn = figures.staircase()
         drawn += curve("occupancy.throughput", x="occupancy", y="rate", series="loads_each")
-    assert drawn.count("a CUDA kernel needs a GPU") == 2
+        drawn += show("occupancy.staircase", chart="times")
+    assert drawn.count("a CUDA kernel needs a GPU") == 3
 
 
 @pytest.mark.parametrize("at_once", [7, 132, 188])

@@ -120,6 +120,20 @@ def test_an_answer_is_calculated_for_the_machine_shown(declared):
     assert re.search(r">[\d.]+ (µs|ms)<", inline.render(showing, "calculated: two"))
 
 
+@pytest.mark.parametrize(
+    ("sms", "text"), [(49, "49 FMAs"), (2.46, "2.46 FMAs"), (1e4, "10,000 FMAs")]
+)
+def test_what_is_counted_reads_as_a_whole_number(monkeypatch, sms, text):
+    monkeypatch.setattr(calculations, "DECLARED", {})
+
+    @calculation("some", unit="FMAs", count="machine:sm_count")
+    def some(count: float) -> float:
+        """As many."""
+        return count / 4 * sms
+
+    assert f">{text}<" in inline.render(synthetic.showing(), "calculated: some")
+
+
 def test_an_answer_without_its_recording_is_a_gap_and_a_wrong_name_an_error(declared, tmp_path):
     assert "gap-inline" in inline.render(synthetic.showing(root=tmp_path), "calculated: two")
     collecting = synthetic.showing(collecting=True)
