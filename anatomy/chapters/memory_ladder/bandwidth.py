@@ -13,7 +13,6 @@ from torch import Tensor
 from anatomy.chapters.memory_ladder import requirements
 from anatomy.chapters.memory_ladder.requirements import (
     BY_ALL,
-    COPY,
     ONCE,
     OPS,
     PARTS_FROM,
@@ -34,7 +33,6 @@ MOVED_BYTES = 2**33  # by one launch: 0.3 ms even from the nearest cache
 ITEM_BYTES = 4  # float32
 VALUES = (1, 16)  # small whole numbers: their sums are exact in float32, in any order
 CURVE_S = 1.0  # seconds of the blocks of one curve
-KERNELS = {WRITE: "ladder_write", COPY: "ladder_copy"}  # the others read
 MOST_LEVELS = 5  # that a curve is asked for
 
 
@@ -44,19 +42,18 @@ class Windows(NamedTuple):
     rows: int  # of a block's window
     apart: int  # rows from one block's window to the next one's; 0 if all have the same
     rounds: int  # how often a launch goes through its window
-    set_bytes: int  # that one launch touches; of a copy half are read and half written
+    set_bytes: int  # that one launch touches
     moved_bytes: int  # by one launch
 
 
 def windows(op: str, size: int, blocks: int, scale: float = 1.0) -> Windows:
     """The windows of so many blocks in a set of about `size` bytes."""
-    by_all = op == BY_ALL or (op in KERNELS and size < scale * PARTS_FROM)
-    row = ROW_BYTES * (2 if op == COPY else 1)
-    rows = max(1, round(size / row / (1 if by_all else blocks)))
-    once = row * rows * blocks
+    by_all = op == BY_ALL or (op == WRITE and size < scale * PARTS_FROM)
+    rows = max(1, round(size / ROW_BYTES / (1 if by_all else blocks)))
+    once = ROW_BYTES * rows * blocks
     rounds = 1 if op in (ONCE, TORCH) else max(1, round(scale * MOVED_BYTES / once))
     return Windows(
-        rows, 0 if by_all else rows, rounds, row * rows if by_all else once, rounds * once
+        rows, 0 if by_all else rows, rounds, ROW_BYTES * rows if by_all else once, rounds * once
     )
 
 
@@ -66,16 +63,15 @@ def windows(op: str, size: int, blocks: int, scale: float = 1.0) -> Windows:
     files=(
         "snippets/kernels/ladder_read.cu",
         "snippets/kernels/ladder_write.cu",
-        "snippets/kernels/ladder_copy.cu",
     ),
 )
 def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd.DataFrame:
-    """Measure read, write and copy bandwidth over working sets of 64 KiB to 4 GiB.
+    """Measure read and write bandwidth over working sets of 64 KiB to 4 GiB.
 
     Returns:
         One row per curve and working set: `read by all` (every SM reads all of the set), `read in
-        parts` (each SM its own part), `read once` (its part, once a launch), `torch.sum`, `write`
-        and `copy`; and the levels of each curve, in rows of their own.
+        parts` (each SM its own part), `read once` (its part, once a launch), `torch.sum` and
+        `write`; and the levels of each curve, in rows of their own.
     """
     where = formats.torch_device(device)
     on, blocks = memory.capacity(where), host.describe(where)["sm_count"] or 1
@@ -94,7 +90,7 @@ def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> 
             )
 
         wanted = {name: needs[f"{op} {name}"] for name in sizes}
-        how = {"limit": op if op in KERNELS else "read", "iters": iters, "budget_s": CURVE_S}
+        how = {"limit": WRITE if op == WRITE else "read", "iters": iters, "budget_s": CURVE_S}
         return kernel_tables.timed(cell, wanted, make, where=where, **how)
 
     cells = [{"op": op} for op in OPS]
@@ -115,15 +111,13 @@ def with_levels(table: pd.DataFrame, curves: Sequence[str]) -> pd.DataFrame:
 
 def _works(op: str, sets: dict[str, Windows], where: torch.device, blocks: int) -> dict[str, Work]:
     """A curve's calls, in buffers of which each set is the beginning."""
-    most = max(each.set_bytes for each in sets.values()) // ITEM_BYTES // (2 if op == COPY else 1)
-    run = cuda_kernels.kernel(KERNELS.get(op, "ladder_read"))
-    data = torch.randint(*VALUES, (0 if op == WRITE else most,), device=where, dtype=torch.float32)
-    out = torch.full((most if op in KERNELS else 0,), float("nan"), device=where)
+    most = max(each.set_bytes for each in sets.values()) // ITEM_BYTES
+    run = cuda_kernels.kernel("ladder_write" if op == WRITE else "ladder_read")
+    data = torch.randint(*VALUES, (most,), device=where, dtype=torch.float32)
 
     def work(each: Windows) -> Work:
-        items = each.set_bytes // ITEM_BYTES // (2 if op == COPY else 1)
-        part, written, sums = data[:items], out[:items], torch.empty(blocks, THREADS, device=where)
-        buffers = {WRITE: (written,), COPY: (part, written)}.get(op, (part, sums))
+        part = data[: each.set_bytes // ITEM_BYTES]
+        buffers = [part] if op == WRITE else [part, torch.empty(blocks, THREADS, device=where)]
         given = (*buffers, each.rows, each.apart, each.rounds)
 
         def call() -> Tensor:
@@ -131,8 +125,7 @@ def _works(op: str, sets: dict[str, Windows], where: torch.device, blocks: int) 
             return buffers[-1]
 
         exact = {
-            WRITE: lambda: torch.full_like(written, each.rounds),  # what the last round leaves
-            COPY: lambda: part,
+            WRITE: lambda: torch.full_like(part, each.rounds),  # what the last round leaves
             TORCH: lambda: part.sum(dtype=torch.float64),
         }.get(op, partial(_sums, part, each, blocks))
         columns = {"working_set_bytes": each.set_bytes}

@@ -7,11 +7,9 @@ from anatomy.record.requirements import Capacity, Requirement, requires
 from anatomy.table import units
 
 # Curves: every SM reads all of the set; each SM reads its own part; the same, but only once a
-# launch; PyTorch's own sum; each SM writes, or copies, its own part, or all of a set with no part
-# for each.
-BY_ALL, IN_PARTS, ONCE, TORCH = "read by all", "read in parts", "read once", "torch.sum"
-WRITE, COPY = "write", "copy"
-OPS = (BY_ALL, IN_PARTS, ONCE, TORCH, WRITE, COPY)
+# launch; PyTorch's own sum; each SM writes its own part, or all of a set with no part for each.
+OPS = "read by all", "read in parts", "read once", "torch.sum", "write"
+BY_ALL, IN_PARTS, ONCE, TORCH, WRITE = OPS
 POWERS, CHASED = range(16, 33), range(12, 31)  # of two: 64 KiB to 4 GiB, and 4 KiB to 1 GiB
 PARTS_FROM = 2**22  # bytes from which on every SM has a part of its own
 L1_ENDS = 2**16, 2**19  # bytes between which the L1 cache of any card does
@@ -41,11 +39,11 @@ def _sizes(powers: range, cache_bytes: int) -> list[int]:
 
 @requires("memory_ladder.bandwidth")
 def bandwidth(on: Capacity, scale: float) -> Iterator[Requirement]:
-    """A buffer to read and one to write, of which each set is the beginning, and the check: what is
-    written is compared in float64. Sets are rounded to whole rows of all SMs."""
+    """A buffer, of which each set is the beginning, and the check: what is written is compared in
+    float64. Sets are rounded to whole rows of all SMs."""
     for op in OPS:
         for size in sets(op, on.cache_bytes, scale):
-            held = {COPY: 4, WRITE: 5}.get(op, 1) * size
+            held = (5 if op == WRITE else 1) * size
             check = min(24 * CHECKED_ROWS, 6 * size)
             yield Requirement(f"{op} {units.byte_count(size)}", held + size // 8 + check)
 

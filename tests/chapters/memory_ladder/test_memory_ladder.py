@@ -5,7 +5,7 @@ import torch
 
 from anatomy import claims
 from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
-from anatomy.chapters.memory_ladder.requirements import BY_ALL, COPY, IN_PARTS, ONCE, WRITE
+from anatomy.chapters.memory_ladder.requirements import BY_ALL, IN_PARTS, ONCE, WRITE
 from anatomy.parts import cuda_kernels
 from anatomy.record import recording
 from anatomy.record.declare import load
@@ -49,10 +49,10 @@ def test_each_thread_reads_its_vectors_of_its_window_and_no_others(op):
 
 
 def test_a_launch_moves_equally_much_whatever_the_set_and_touches_all_of_it():
-    for op in (BY_ALL, IN_PARTS, WRITE, COPY):
+    for op in (BY_ALL, IN_PARTS, WRITE):
         for size in requirements.sets(op, 60 * 2**20):
             sets = bandwidth.windows(op, size, blocks=132)
-            least = 132 * bandwidth.ROW_BYTES * (2 if op == COPY else 1)
+            least = 132 * bandwidth.ROW_BYTES
             once = sets.moved_bytes // sets.rounds
             assert sets.moved_bytes == pytest.approx(max(2**33, once), rel=0.34)
             # Whole rows of all SMs: 2 MiB on a card with 132.
