@@ -17,7 +17,8 @@ KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 # --8<-- [start:launch]
 def add(a, b, file=KERNELS / "vector_add.cu", threads=256, blocks=None):
-    vector_add = torch.cuda._compile_kernel(Path(file).read_text(), "vector_add")
+    source = Path(file).read_text()
+    vector_add = torch.cuda._compile_kernel(source, "vector_add")
     total = torch.zeros_like(a)
     blocks = blocks or -(-a.numel() // threads)  # rounded up
     grid, block = (blocks, 1, 1), (threads, 1, 1)

@@ -14,7 +14,7 @@ import triton.language as tl
 # --8<-- [start:kernel]
 @triton.jit
 def add_kernel(a, b, total, count, BLOCK: tl.constexpr):
-    # This program's elements, all at once; the last may reach beyond the end.
+    # This program's elements, all at once; the last may end outside.
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = here < count
     x = tl.load(a + here, mask=inside)
