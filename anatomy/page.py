@@ -13,7 +13,7 @@ parameters of that name too, if it has them; `op` may be a pattern such as `step
 by any column: its value, or a list of them, and a text with `*` is a pattern. A `caption` says what
 to see; it may hold `code` and `[[references]]` (see `anatomy.figures.text.inline`).
 
-What is missing or not current shows as a gap or a badge with the command that mends it; a wrong
+What is missing or not current shows as a gap or a mark with the command that mends it; a wrong
 name is an error (UnknownName) with its place on the page. While a build collects what pages show,
 every function notes its recordings and returns "".
 """

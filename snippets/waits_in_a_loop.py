@@ -4,17 +4,20 @@ Run it alone, on a machine with a GPU:  python snippets/waits_in_a_loop.py
 PyTorch's debug mode then prints a warning at each line of the first loop that it sees waiting.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 Batches = list[tuple[Tensor, Tensor]]
+Epoch = tuple[float, float]  # the mean of the loss, and the number of wrong answers
 
-BATCHES, LOG_EVERY = 8, 4
+BATCHES = 8
 
 
 # --8<-- [start:careless]
-def careless(model: nn.Module, batches: Batches, device: str) -> float:
+def careless(model: nn.Module, batches: Batches, device: str) -> Epoch:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     losses, wrong = [], 0
     for x, y in batches:
@@ -28,17 +31,16 @@ def careless(model: nn.Module, batches: Batches, device: str) -> float:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    return sum(losses) / len(losses)
+    return sum(losses) / len(losses), wrong
 
 
 # --8<-- [end:careless]
 
 
 # --8<-- [start:careful]
-def careful(model: nn.Module, batches: Batches, device: str) -> float:
+def careful(model: nn.Module, batches: Batches, device: str) -> Epoch:
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     total, wrong = torch.zeros(2, device=device)
-    mean = float("nan")
     for step, (x, y) in enumerate(batches, start=1):  # pinned memory
         x = x.to(device, non_blocking=True)
         y = y.to(device, non_blocking=True)
@@ -49,10 +51,9 @@ def careful(model: nn.Module, batches: Batches, device: str) -> float:
         loss.backward()
         optimizer.step()
         total += loss.detach()
-        if step % LOG_EVERY == 0:
-            mean = total.item() / LOG_EVERY  # a NaN shows here too
-            total.zero_()
-    return mean
+        if step % 4 == 0 and math.isnan(total.item()):  # a sum keeps a NaN
+            break
+    return total.item() / step, wrong.item()
 
 
 # --8<-- [end:careful]

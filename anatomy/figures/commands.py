@@ -68,7 +68,9 @@ def _took(showing: Showing, found: Found) -> str:
         return strips.notices(showing, [found])
     data = found.recording.data
     where = data["machine"].get("gpu") or data["machine"]["slug"]
-    peaks = [row["peak_bytes"] for row in found.recording.rows if row.get("peak_bytes")]
+    # With the weights where a row says so: its peak alone is of a step, beside them.
+    peaks = [row.get("total_peak_bytes") or row.get("peak_bytes") for row in found.recording.rows]
+    peaks = [peak for peak in peaks if peak]
     memory = f" and at most {units.byte_count(max(peaks))} of GPU memory" if peaks else ""
     took = f'Took <span class="measured">{units.seconds(data["seconds"])}</span>{memory}'
     return f'<p class="took">{took} on {escape(where)}, start of the process included.</p>'

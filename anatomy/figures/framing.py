@@ -13,11 +13,12 @@ def exhibit(
 ) -> str:
     """A figure of the page that is rendered; empty while a build only collects what pages show.
 
-    What is missing or stale stands above it, under it the caption, in a page's markup, and a line
-    that leads to its sources at the end of the page. The body that `draw` gives is left out where
-    the one recording that it is made of is missing, and where one that is not current lacks what is
-    asked for: then a badge stands alone. If all are current, what is asked for is wrong, and
-    `draw`'s error is raised. `kind` is a further class of the frame around a body.
+    What is missing stands above it, and what is stale where no page says it; under it the caption,
+    in a page's markup, and a line that leads to its sources at the end of the page. The body that
+    `draw` gives is left out where the one recording that it is made of is missing, and where one
+    that is not current lacks what is asked for: then a badge stands alone. If all are current, what
+    is asked for is wrong, and `draw`'s error is raised. `kind` is a further class of the frame
+    around a body.
     """
     showing = current()
     says = inline.render_text(showing, caption) if caption else ""
@@ -32,6 +33,7 @@ def exhibit(
             if all(each.freshness.state in ("current", "missing") for each in several):
                 raise
     caption = f'<figcaption><span class="says">{says}</span></figcaption>' if says else ""
-    missing, source = strips.notices(showing, several), strips.under(showing, several, body)
+    missing = strips.notices(showing, several, bool(body))
+    source = strips.under(showing, several, body)
     opening = f'<figure class="shown{f" {kind}" if kind and body else ""}" data-search-exclude>'
     return f"{opening}{missing}{body}{caption}{source}</figure>\n"

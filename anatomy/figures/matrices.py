@@ -1,6 +1,6 @@
 """One value of many recordings: how a finding changes with two parameters, as table and chart."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import product
 from typing import Any
@@ -31,6 +31,7 @@ def matrix(
     chart: bool = True,
     table: bool = True,
     caption: str | None = None,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
     """One value of many recordings: a table with a row for each variant and `rows`, by `by`.
@@ -49,6 +50,7 @@ def matrix(
             (of ratios) or but the duplicate (of anything else).
         chart: Whether ratios are drawn as well, a panel for each variant.
         table: Whether the table is shown unfolded; with a chart it can be folded under it.
+        labels: What the variants shown are called, as in `anatomy.page.show`.
         params: Lists for `by` and `rows`; single values for the other parameters.
 
     Raises:
@@ -66,7 +68,7 @@ def matrix(
         cells: dict[Key, Row] = {}
         for down, along, each in found:
             if each.recording is not None:
-                for row in _rows(each, value, ops, quantity, variants):
+                for row in figures.called([*_rows(each, value, ops, quantity, variants)], labels):
                     row = derived(row, ceilings)
                     if value not in row:
                         raise UnknownName("column", value, row)

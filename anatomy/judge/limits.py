@@ -76,6 +76,8 @@ class Ceiling:
     unit: str  # `B/s` or `FLOP/s`
     kind: str  # `measured` on the machine, or `datasheet`
     source: str  # the recording it was measured in, or where the maker states it
+    low: float | None = None  # ends of the interval of one that was measured
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,8 @@ def measured(rows: Iterable[tuple[Mapping[str, Any], str]]) -> dict[str, Ceiling
         rate = _rate(row, name)
         if rate is not None and (name not in best or rate > best[name].value):
             unit = "B/s" if name in DRAM else "FLOP/s"
-            best[name] = Ceiling(name, rate, unit, "measured", source)
+            ends = (_rate(row, name, end) for end in ("high_s", "low_s"))
+            best[name] = Ceiling(name, rate, unit, "measured", source, *ends)
     return best
 
 
@@ -197,9 +200,9 @@ def from_datasheet(gpu: str | None) -> dict[str, Ceiling]:
     return {ceiling.name: ceiling for ceiling in found}
 
 
-def _rate(row: Mapping[str, Any], name: str) -> float | None:
+def _rate(row: Mapping[str, Any], name: str, time: str = "median_s") -> float | None:
     """Bytes per second, or for a product FLOP/s, from what a row has counted and timed."""
-    work, seconds = row.get("bytes" if name in DRAM else "flops"), row.get("median_s")
+    work, seconds = row.get("bytes" if name in DRAM else "flops"), row.get(time)
     return None if missing(work) or missing(seconds) or not work else work / seconds
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anatomy.judge.comparisons import Circumstances, Judged, Row, compared
+from anatomy.judge.gates import GAP_BOUND_SHARE
 from anatomy.table import units
 
 GPU, HOST = "GPU", "host"
@@ -43,6 +44,18 @@ def of_step(row: Mapping[str, Any]) -> str | None:
     if units.missing(asking) or units.missing(running):
         return None
     return HOST if asking >= running else GPU
+
+
+def bound_in_words(row: Mapping[str, Any]) -> str | None:
+    """What a step is bound by: `host-bound`, `gap-bound` where its kernels leave the GPU idle for
+    more of it than `gates.GAP_BOUND_SHARE` though queueing takes less than they do, else
+    `GPU-bound`; None where that is not known."""
+    if (pace := row.get("paced_by")) != GPU:
+        return pace and f"{pace}-bound"
+    step, busy = row.get("median_s"), row.get("busy_s")
+    known = not units.missing(step) and not units.missing(busy)
+    idle = known and step - busy > GAP_BOUND_SHARE * step
+    return "gap-bound" if idle else "GPU-bound"
 
 
 def of_ratio(over: str | None, under: str | None) -> str:

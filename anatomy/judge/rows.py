@@ -7,6 +7,7 @@ speed-up that its ratio is the inverse of) is never stored.
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from math import ceil
 from typing import Any
 
 from anatomy.judge import limits, occasions, replication
@@ -197,16 +198,19 @@ SPEEDS = {
     "ratio_before": ("verdict_before", False),
     "speedup_before": ("verdict_before", True),
 }
-AS_FAST = 0.02  # a ratio whose interval lies within this factor of 1 reads `as fast`
-NEARLY = 1.1  # up to this factor an undecided ratio reads `about as fast`
+SMALL = 1.02  # below this factor a difference has a decimal: `1.2% slower`
+PERCENT = 1.1  # below this factor a difference is told in percent
+UNDECIDED = "not clearly faster or slower"  # where no direction was shown
 
 
-def speed_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
-    """A ratio of times as a sentence says it, in one direction: `5.9× slower`, `2.1× faster`.
+def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool = False) -> str:
+    """A ratio of times as a sentence says it, by its verdict.
 
-    Two digits, and below a factor of 1.1 `3% slower`. `as fast` where the verdict is `same` or the
-    interval lies within 2 %; what is undecided says so, or reads `about as fast`. A column that is
-    no ratio of times, or a row without a verdict on it, is a BadParameter.
+    Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
+    of `same` alone. Of `undecided` no direction, but what the interval leaves open: `not clearly
+    faster or slower (within 4%)`, or `(0.8× to 1.3× the time)`; `short`, for a label of a drawing,
+    begins it with `undecided`. A column that is no ratio of times, or a row without a verdict on
+    it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -214,19 +218,28 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
     word = row.get(judged_in)
     if word not in ("faster", "slower", "same", "undecided"):
         raise BadParameter(f"a row that is {word!r} is neither slower nor faster than its control.")
+    if word == "same":
+        return "as fast"
     factors = [row.get(name) for name in (column, *INTERVALS.get(column, ()))]
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
-    ratio, *ends = factors
-    size = max(ratio, 1 / ratio)
-    within = ends and not any(units.missing(end) for end in ends)
-    if word == "same" or (within and max(max(end, 1 / end) for end in ends) <= 1 + AS_FAST):
-        return "as fast"
-    if word == "undecided" and size <= NEARLY:
-        return "about as fast"
+    if word == "undecided":
+        told = _left_open(*sorted(each for each in factors[1:] if not units.missing(each)))
+        return f"{'undecided' if short else UNDECIDED}{told and f' ({told})'}"
+    size = max(factors[0], 1 / factors[0])
     times = units.significant(size, 2)
-    factor = f"{times}×" if float(times) >= NEARLY else f"{round((size - 1) * 100) or 1}%"
-    said = f"{factor} {'slower' if ratio > 1 else 'faster'}"
-    return f"{said} (undecided)" if word == "undecided" else said
+    percent = f"{(size - 1) * 100:.{int(size < SMALL)}f}%"
+    return f"{f'{times}×' if float(times) >= PERCENT else percent} {word}"
+
+
+def _left_open(*ends: float) -> str:
+    """What an interval of a ratio of times leaves open, from its ends; empty without them."""
+    if len(ends) < 2:
+        return ""
+    farthest = max(max(end, 1 / end) for end in ends)
+    if farthest <= PERCENT:
+        return f"within {ceil((farthest - 1) * 100)}%"
+    low, high = (units.significant(end, 2) for end in ends)
+    return f"{low}× to {high}× the time"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:

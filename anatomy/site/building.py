@@ -23,7 +23,7 @@ from anatomy.figures.charts import strips
 from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
-from anatomy.site import collecting, editions, lessons, reading, ways
+from anatomy.site import cards, collecting, editions, lessons, reading, ways
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
@@ -41,6 +41,8 @@ Text = tuple[str, int]  # of a page, and the lines of front matter above it
 _UNREAD = re.compile(r"<figure [^<>]*data-search-exclude>.*?</figure>|<svg .*?</svg>", re.DOTALL)
 _ID = re.compile(r'\sid="')
 _PICTURE = re.compile(r"<svg .*?</svg>", re.DOTALL)
+# A page's heading and the lead under it, which its badge follows.
+_HEAD = re.compile(r"^# [^\n]+(?:\n\n(?:[^\n]+\n)+?\{ \.lead \})?$", re.MULTILINE)
 _PLACE = re.compile(r"<!--picture (\d+)-->")
 
 
@@ -135,6 +137,11 @@ class Building:
                 pictures.append(sources)
                 opening = f'<details class="sources" id="{strips.SOURCES}" data-search-exclude>'
                 text += f"\n\n{opening}<!--picture {len(pictures) - 1}--></details>\n"
+            if aged := strips.aged(showing):
+                pictures.append(aged)
+                opening = f'<div class="notice badge" id="{strips.AGED}" data-search-exclude>'
+                badge = f"{opening}<!--picture {len(pictures) - 1}--></div>"
+                text = _HEAD.sub(lambda head: f"{head[0]}\n\n{badge}\n", text, count=1)
         on = f" on {edition.machine}" if edition.folder else ""
         told = [_gap(each, on) for each in showing.looked_up()]
         return Drawn(text, printed, pictures, wrong, list(filter(None, told)))
@@ -180,7 +187,7 @@ class Building:
     def finished(self, page: str, html: str) -> str:
         """A page's HTML with the words of the field explained where a section first uses them, its
         ways to write one thing in sight, and with what it takes to read it."""
-        name, html = self.edition(page)[1], ways.in_sight(html)
+        name, html = self.edition(page)[1], cards.named(ways.in_sight(html))
         if name != glossary.PAGE:
             html = glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
         front = self.fronts.get(name)
@@ -281,10 +288,11 @@ def prepare(
         raise BadParameter(f"ANATOMY_MODE={mode!r}: it must be one of {', '.join(MODES)}.")
     given = os.environ.get("ANATOMY_RECORDINGS")
     root = Path(given).absolute() if given else checkout / "recordings"
-    navigation, texts = [], dict(pages)
+    navigation: list[dict] = []
+    texts = dict(pages)
     fronts, wrong = frontmatter.read_all(texts.items())
     if navigate and not wrong:
-        navigation, wrong = listings.navigation(texts, fronts)
+        _, wrong = listings.navigation(texts, fronts)
         wrong += listings.unlisted(texts, fronts)
     if wrong:  # what follows would only repeat it
         raise collecting.PageProblems(wrong)
@@ -320,6 +328,8 @@ def prepare(
         recording.known_machine(root, machine)
     published = tuple(dict.fromkeys(filter(None, (shown_machine, *published))))
     shown = {"editions": editions.of_site(root, machine, published), "stand_in": published}
+    if navigate:  # some pages are in the menu only where there are several machines
+        navigation = listings.navigation(texts, fronts, len(shown["editions"]))[0]
     site = asked, addresses, fronts, navigation
     building = Building(root, machine, this, *site, texts=texts, **shown)
     building.unpublished = set(edited)

@@ -2,12 +2,13 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from anatomy import page
 from anatomy.figures.text.inline import render
-from anatomy.figures.tradeoffs import breakeven, growth
+from anatomy.figures.tradeoffs import breakeven, growth, payoffs
 from anatomy.figures.tradeoffs.breakeven import Wanted
 from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
@@ -87,6 +88,12 @@ def test_without_a_recording_there_is_a_gap_with_the_command(name, options, tmp_
     html = call(name, of(tmp_path), **options)
     Balance(html)
     assert f"pytorch-gpu-anatomy record {NAME}" in html
+
+
+def test_variants_are_called_by_their_labels_in_chart_and_table(root):
+    name = MAP["variant"] if isinstance(MAP["variant"], str) else MAP["variant"][0]
+    html = call("payoff", of(root), **MAP, labels={name: "The label"})
+    assert "The label" in html and f"{name}, " not in html
 
 
 def test_what_is_not_current_has_a_badge_and_a_missing_column_is_no_error_there(root):
@@ -234,7 +241,7 @@ def test_break_even_is_told_in_words(root):
     assert re.search(
         r"compiled breaks even at width ≈ 2[01]00|≈ 2000, between 1024 \(faster\)", told
     )
-    assert "graphed is not shown to pay at any width measured (256, 512, 1024, 2048, 4096)" in told
+    assert "graphed is not shown to pay at any width measured (256 to 4096)" in told
     failing = text(call("payoff", of(root), **LINE | {"where": {"tokens": 16384}}))
     assert "Not measured at 4096; the table says why." in failing and made.WHY in failing
 
@@ -243,7 +250,26 @@ def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolati
     table = [row | {"error": (row["width"] - 256) / 4096} for row in made.table()]
     made.recorded(tmp_path, table)
     told = text(call("payoff", of(tmp_path), **LINE | {"x": "error"}))
-    assert "compiled is shown to pay at error 0, 0.0625, 0.188; not at" in told
+    assert "compiled is shown to pay at error 0 to 0.188; not at" in told
+
+
+@pytest.mark.parametrize(
+    ("pays", "last"),
+    [
+        ("yyyyn", 3),
+        ("yyyynn", 3),
+        ("yyyyy", None),
+        ("yyynn", None),
+        ("yyyyny", None),
+        ("nyyyy", None),
+    ],
+)
+def test_a_row_of_coordinates_that_pay_is_told_by_its_end(pays, last):
+    line = [SimpleNamespace(x=2.0**at, pays=each == "y") for at, each in enumerate(pays)]
+    assert payoffs._last_paying(line) == last
+    for cell in line:
+        cell.x = str(cell.x)
+    assert payoffs._last_paying(line) is None, "texts have no order"
 
 
 def test_where_nothing_was_measured_the_figure_says_why_in_each_cell(tmp_path):

@@ -179,12 +179,13 @@ def test_rows_may_be_compared_with_each_other_within_one_operation_and_quantity(
         (13.4, "slower", "13× slower"),
         (1 / 2.06, "faster", "2.1× faster"),
         (1.034, "slower", "3% slower"),
+        (1.012, "slower", "1.2% slower"),
+        (1 / 1.005, "faster", "0.5% faster"),
         (1.0999, "slower", "1.1× slower"),
-        (1.07, "undecided", "about as fast"),
-        (1.21, "undecided", "1.2× slower (undecided)"),
-        (1 / 1.21, "undecided", "1.2× faster (undecided)"),
         (1.001, "same", "as fast"),
-        (1.012, "slower", "as fast"),  # its interval lies within 2 %
+        (1.03, "undecided", "not clearly faster or slower (within 4%)"),
+        (1 / 1.03, "undecided", "not clearly faster or slower (within 4%)"),
+        (1.21, "undecided", "not clearly faster or slower (1.2× to 1.2× the time)"),
     ],
 )
 def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):
@@ -194,7 +195,13 @@ def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):
     assert rows.speed_in_words(over | {"verdict": verdict}, "speedup") == said
 
 
+def test_an_undecided_ratio_is_told_by_its_interval_and_in_no_direction():
+    row = {"ratio": 1.07, "ratio_low": 0.82, "ratio_high": 1.31, "verdict": "undecided"}
+    assert rows.speed_in_words(row, short=True) == "undecided (0.82× to 1.3× the time)"
+    assert rows.speed_in_words({"ratio": 1.07, "verdict": "undecided"}) == rows.UNDECIDED
+
+
 def test_without_an_interval_a_small_difference_is_not_called_none():
-    assert rows.speed_in_words({"ratio": 1.012, "verdict": "slower"}) == "1% slower"
+    assert rows.speed_in_words({"ratio": 1.012, "verdict": "slower"}) == "1.2% slower"
     with pytest.raises(BadParameter):
         rows.speed_in_words({"ratio": 1.2, "verdict": None})

@@ -82,6 +82,16 @@ def test_a_patch_release_of_torch_and_of_the_driver_are_the_same_work(file):
     assert occasions.count(recording.load(found)) == 2
 
 
+def test_code_hashed_before_schemes_had_numbers_is_of_the_first(file):
+    new = recording.load(file).data
+    new["code"]["scheme"] = 1
+    old = json.loads(json.dumps(new))
+    del old["code"]["scheme"]
+    assert occasions._same_work(old, new)
+    new["code"]["scheme"] = 2
+    assert not occasions._same_work(old, new)
+
+
 def test_a_row_that_is_not_there_on_every_occasion_has_fewer(file):
     named, rows = "as_strided_view", recording.load(file).data["rows"]
     again(file, slower, rows=[dict(row) for row in rows if row["variant"] != named])
@@ -200,6 +210,16 @@ def test_measuring_again_adds_an_occasion(toylab, tmp_path):
     assert record(toylab, tmp_path, ("toy.fine", {}), mode="again").saved == [first]
     assert occasions.count(recording.load(first)) == 2
     assert (first.parents[1] / reach.FILE).is_file()
+
+
+@pytest.mark.usefixtures("own_lock", "warm")
+def test_a_broken_recording_elsewhere_keeps_no_occasion_from_being_added(toylab, tmp_path):
+    (first,) = record(toylab, tmp_path, ("toy.fine", {})).saved
+    other = first.parents[1] / "contiguity.bench" / "default.json"
+    other.parent.mkdir()
+    other.write_text("{")
+    assert record(toylab, tmp_path, ("toy.fine", {}), mode="again").saved == [first]
+    assert occasions.count(recording.load(first)) == 2
 
 
 def test_again_goes_on_with_what_was_measured_least_often():

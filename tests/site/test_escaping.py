@@ -31,7 +31,7 @@ REFERENCES = [
 # colours, counts of columns, ids made of declared names, a column's head, and base64. By module,
 # wherever it lies.
 OURS = {
-    "building": {"strips.SOURCES"},
+    "building": {"strips.AGED", "strips.SOURCES"},
     "chooser": {"len(panels)"},
     "commands": {"ident"},
     "fences": {"fence.line + offset", "name", "own", "page", "value"},

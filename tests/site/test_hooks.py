@@ -194,7 +194,11 @@ def test_missing_and_stale_recordings_are_gaps_and_the_build_passes(project, tmp
     html = built.read()
     assert html.count("pytorch-gpu-anatomy record contiguity.bench --m 512") >= 1
     assert 'class="gap-inline"' in html and 'class="notice gap"' in html
-    assert 'class="notice badge"' in html and "The code that measures it has changed" in html
+    assert html.count('class="notice badge"') == 1, "once, and a mark at the figure"
+    badge, figure = html.split('class="notice badge"')[1].split("<figure", 1)
+    assert "The code that measures it has changed" in badge and "1 of the " in badge
+    assert "record tensor_layout.report" in badge and stale["started_at"][:10] in badge
+    assert "The code that measures it has changed" in figure.split('class="stale"')[1]
     assert "contiguity.bench: missing." in built.said
 
 

@@ -228,6 +228,15 @@ def test_the_command_writes_out_its_options_and_the_seconds_it_took():
     html = call("command", "contiguity.bench", dtype="bf16")
     assert "<code>pytorch-gpu-anatomy c01 contiguity-bench --dtype bf16\n</code>" in html
     assert "Took 12.5 s on Toy GPU" in text(html)
+    showing = synthetic.showing()
+    row = showing.find("contiguity.bench", dtype="bf16").recording.rows[0]
+    try:
+        row |= {"peak_bytes": 2**20, "total_peak_bytes": 2**30}
+        html = call("command", "contiguity.bench", dtype="bf16", showing=showing)
+        assert "at most 1.00 GiB of GPU memory" in text(html), "with the weights"
+    finally:
+        del row["peak_bytes"], row["total_peak_bytes"]
+    html = call("command", "contiguity.bench", dtype="bf16")
     flags = {p.name for p in signatures.signature("contiguity.bench").parameters}
     assert all(f"<code>--{flag}</code>" in html for flag in flags)
     every = call("command", "contiguity.bench")

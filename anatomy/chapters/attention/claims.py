@@ -94,4 +94,6 @@ def sdpa_is_one_kernel(table: Table) -> Finding:
             case(count == 1, Measured.counted(count, "count"))
             seen.setdefault(row["backend"], set()).add(count)
     counts = [f"{name} {', '.join(map(str, sorted(n)))}" for name, n in seen.items()]
-    return cases.finding(f"Kernels of one forward call, by backend: {'; '.join(counts)}.")
+    return cases.finding(
+        f"Kernels of one forward call without memsets, by backend: {'; '.join(counts)}."
+    )

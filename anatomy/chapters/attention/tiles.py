@@ -62,7 +62,7 @@ def tiles(
             ),
             _way(
                 "Fused: one kernel",
-                f"{units.seconds(one['median_s'], most=3)}, {rows.speed_in_words(one)}",
+                f"{units.seconds(one['median_s'], most=3)}, {rows.speed_in_words(one, short=True)}",
                 f"q, k, v, result: {units.byte_count(one['bytes'])} in all",
                 one,
                 ceilings,

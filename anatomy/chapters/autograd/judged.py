@@ -13,4 +13,4 @@ VIEW = ("view_s", "view_low_s", "view_high_s")
 )
 def view(rows, known):
     """The slope over all chains of a comparison, on its longest chain alone."""
-    return payback.slopes(rows, "views", VIEW)
+    return payback.slopes(rows, "views", VIEW, known)

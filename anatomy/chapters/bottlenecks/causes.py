@@ -35,22 +35,35 @@ class Branch(NamedTuple):
 
 BRANCHES = (
     Branch(
-        "The GPU has gaps: what does the CPU do in them?",
+        "Gaps without a kernel: what fills them?",
         (
             Leaf(
-                bottleneck.INPUT, "prepares or copies the next batch", "idle_share", "GPU idle {}"
+                bottleneck.INPUT,
+                "the CPU prepares a batch, or it is copied",
+                "idle_share",
+                "GPU idle {}",
             ),
-            Leaf(bottleneck.SYNC, "waits for a result of the GPU", "idle_share", "GPU idle {}"),
-            Leaf(bottleneck.LAUNCH, "launches kernels, one by one", "idle_share", "GPU idle {}"),
+            Leaf(
+                bottleneck.SYNC,
+                "the CPU waits for a result of the GPU",
+                "idle_share",
+                "GPU idle {}",
+            ),
+            Leaf(
+                bottleneck.LAUNCH,
+                "the CPU launches kernels, one by one",
+                "idle_share",
+                "GPU idle {}",
+            ),
         ),
         BAD,
     ),
     Branch(
-        "The GPU has none: which limit are its kernels near?",
+        "No gaps: which limit are the kernels near?",
         (
             Leaf(bottleneck.COMPUTE, "FLOP/s of the tensor cores", "flop_share", "{} of the peak"),
             Leaf(bottleneck.MEMORY, "bandwidth of HBM", "byte_share", "{} of the bandwidth"),
-            Leaf(bottleneck.LATENCY, "neither", "", ""),
+            Leaf(bottleneck.LATENCY, "neither: too little runs at a time", "", ""),
         ),
         GOOD,
     ),

@@ -64,7 +64,9 @@ def pixels(experiment: str, *, op: str, caption: str | None = None, **params) ->
         for row in table:
             time = units.seconds(row["median_s"], most=3)
             control = row.get("verdict") in (None, "control")
-            said[row["variant"]] = time if control else f"{time}, {rows.speed_in_words(row)}"
+            said[row["variant"]] = (
+                time if control else f"{time}, {rows.speed_in_words(row, short=True)}"
+            )
         parts = (f"{each.variant}: {each.loads}; {said[each.variant]}" for each in LAYOUTS)
         label = f"An image of {CHANNELS} channels in memory. {'. '.join(parts)}."
         return canvas.both(lambda sheet: _lanes(sheet, said), label)

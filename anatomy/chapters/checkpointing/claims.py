@@ -116,7 +116,9 @@ def divide_loss_by_steps(gradients: Table) -> Finding:
     far as the number format allows, for equal and unequal lengths of sequences."""
     printed = partial(units.percent, digits=2)
     cases, largest = _exactness(gradients, "loss / steps", "lengths", printed)
-    return cases.finding(f"Largest error of the gradient, by lengths of sequences: {largest}.")
+    return cases.finding(
+        f"Largest error of the gradient in any number format, by lengths of sequences: {largest}."
+    )
 
 
 @claim(

@@ -83,7 +83,7 @@ def _title(row: Row) -> str:
 
 def _said(row: Row) -> str:
     time = units.seconds(row["median_s"], most=3)
-    more = "" if row["variant"] == CONTROL else f", {rows.speed_in_words(row)}"
+    more = "" if row["variant"] == CONTROL else f", {rows.speed_in_words(row, short=True)}"
     return f"peak {units.byte_count(row['peak_bytes'])}, {time}{more}"
 
 

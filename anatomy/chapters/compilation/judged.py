@@ -30,4 +30,4 @@ def paid_back(rows, known):
 )
 def graph_break(rows, known):
     """The slope over all compiled variants of a chain, on the one with most breaks."""
-    return payback.slopes(rows, "breaks", BREAK)
+    return payback.slopes(rows, "breaks", BREAK, known)

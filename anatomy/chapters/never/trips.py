@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
@@ -84,7 +84,7 @@ def _bars(sheet: Canvas, bars: Sequence[tuple[str, float]]) -> None:
             sheet.words(left - 8, top + 14, words, anchor="end")
         else:
             sheet.words(left, top - 4, words)
-        sheet.line((left, top + 10), (at(time), top + 10), colour=QUIET, thick=1.5)
+        sheet.line((left, top + 10), (right, top + 10), colour=LINE, thick=1)
         sheet.box(at(time) - 6, top + 4, 12, 12, fill=BAD, round_=6)
         sheet.words(at(time) + 11, top + 14, units.seconds(time, most=2), bold=True)
     sheet.words(

@@ -90,7 +90,7 @@ def recorded(table: Sequence[Row], side: int, line: str) -> Loop:
         kernel = free["median_s"]
     # The line returns after both, whatever pace the host had when they were measured alone.
     launch = min(launch, max(waiting["median_s"] - kernel, 0))
-    speed = rows.speed_in_words(waiting)
+    speed = rows.speed_in_words(waiting, short=True)
     return Loop(launch, kernel, free["median_s"], waiting["median_s"], speed)
 
 

@@ -39,14 +39,15 @@ def rows_of(
 
 
 def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
-    """Rows whose variants and controls are called by their labels, where they have one."""
+    """Rows whose variants, controls and cases are called by their labels, where they have one."""
     names = dict(labels or {})
+    known = [name for column in ("variant", "case") for name in rows.names(table, column)]
     for name in names:
-        if name not in (known := rows.names(table, "variant")):
+        if name not in known:
             raise UnknownName("variant", name, known)
     names |= {name + AGAIN: label + AGAIN for name, label in names.items()}
-    both = ("variant", "control")
-    return [row | {c: names.get(row[c], row[c]) for c in both if row.get(c)} for row in table]
+    told = ("variant", "control", "case")
+    return [row | {c: names.get(row[c], row[c]) for c in told if row.get(c)} for row in table]
 
 
 def shown(

@@ -89,7 +89,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
     axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
     scale = grammar.log_scale(bottom, top)
-    y = alt.Y("value:Q", scale=scale, title="the most that a call reaches, FLOP/s", axis=axis)
+    y = alt.Y("value:Q", scale=scale, title="measured ceiling, FLOP/s", axis=axis)
     names = grammar.members(roofs)
     colour, shape = grammar.series(names, grammar.legend(names, width))
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")

@@ -3,8 +3,9 @@
 Under a figure stands a short line, which leads to one fold at the end of the page; that says all
 about each recording behind it. A gap says that nothing was recorded, a badge that what was recorded
 no longer speaks for the code or the machine; both name the command that mends it, and so does the
-line of a figure that was made on another machine than the one shown. None of them ever hides a
-figure's age or its machine.
+line of a figure that was made on another machine than the one shown. A page has one badge, under
+its lead, and a mark at each number and figure that it speaks of. None of them ever hides a figure's
+age or its machine.
 """
 
 import os
@@ -14,6 +15,7 @@ from contextlib import suppress
 from html import escape
 from typing import Any
 
+from anatomy.figures.text import spans
 from anatomy.judge import limits, rows
 from anatomy.judge.pace import HOST
 from anatomy.record import occasions, recording
@@ -23,6 +25,8 @@ from anatomy.table import units
 from anatomy.table.errors import AnatomyError
 
 SOURCES = "numbers"  # id of the fold at the end of a page
+AGED = "out-of-date"  # id of a page's one badge
+MOST_COMMANDS = 2  # that stand open above a figure; more are in a fold
 PACED = "host-paced"  # the tag of what the host paces, as `tables.TAGS` has it
 HOW = ("device", "iters")  # parameters that say how it was measured, not what
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
@@ -41,6 +45,7 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     where = f'href="#{escape(ids[0] if one else SOURCES)}" title="{escape(title)}"'
     line = f"<a {where}>{escape(_several(map(gpu_of, recordings)))}</a>"
     line += "" if one else f", {len(ids)} recordings"
+    line += spans.stale(*there.values())
     if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
         line += f" · {PACED} on {escape(cpu)}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
@@ -107,12 +112,33 @@ def gpu_of(recording: Recording) -> str:
     return machine.get("gpu") or machine.get("cpu") or machine["slug"]
 
 
-def notices(showing: Showing, found: Iterable[Found]) -> str:
+def aged(showing: Showing) -> str:
+    """What is inside a page's one badge: how many of its recordings are not current, from when they
+    are, why, and what records them anew. Empty if all are current."""
+    there = [each for _, each in showing.cited()]
+    old = [each for each in there if not each.freshness.current]
+    if not old:
+        return ""
+    every = "All" if len(old) == len(there) else f"{len(old)} of the {len(there)}"
+    count = "The one recording" if len(there) == 1 else f"{every} recordings"
+    when = _range([each.recording.data["started_at"][:10] for each in old], joined=" to ")
+    why = _several(each.freshness.reason for each in old)
+    mend = escape("\n".join(dict.fromkeys(each.command for each in old)))
+    said = f"<b>Out of date:</b> {count.lower() if count[0].isdigit() else count}"
+    said += f" behind this page {'is' if len(old) == 1 else 'are'} of {when}. {escape(why)}"
+    said += f" What comes from {'it' if len(old) == 1 else 'them'} is marked {spans.STALE}."
+    fold = f"<summary>Record anew</summary><pre><code>{mend}</code></pre>"
+    return f'<p>{said}</p><details class="twin">{fold}</details>'
+
+
+def notices(showing: Showing, found: Iterable[Found], drawn: bool = False) -> str:
     """Gaps and badges of recordings that are missing or not current; empty if all are. A page says
-    once what mends them; later ones that the same commands mend are a line each."""
+    once what mends them; later ones that the same commands mend are a line each. What is `drawn` on
+    a page from an old recording has a mark in the line under it, for the page has the badge."""
     parts, failed = {}, {}
     for each in found:
-        if not each.freshness.current:
+        marked = drawn and showing.fronts is not None and each.freshness.state != "missing"
+        if not each.freshness.current and not marked:
             parts.setdefault(each.freshness.state, []).append(each)
         if failure := (each.instead_of or each).failure:
             failed[failure.reason] = None
@@ -144,7 +170,10 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
     showing.commands_named.update(commands)
     where = "" if all(each.on_cpu for each in found) else " on the GPU host"
     said = f"<p><b>{what}.</b>{why} Record {'them' if several else 'it'}{where}:</p>"
-    said += f"<pre><code>{escape(chr(10).join(commands))}</code></pre>"
+    lines = f"<pre><code>{escape(chr(10).join(commands))}</code></pre>"
+    if len(commands) > MOST_COMMANDS:
+        lines = f"<details><summary>{len(commands)} commands</summary>{lines}</details>"
+    said += lines
     return f'<div class="notice {kind}" role="note" data-search-exclude>{said}</div>'
 
 
@@ -157,9 +186,9 @@ def _facts(there: Sequence[Recording]) -> list[tuple[str, str]]:
         ("torch", _several(each["software"].get("torch") for each in data)),
         ("CUDA", _several(each["software"].get("cuda") for each in data)),
         ("driver", _several(m.get("driver") for m in machines)),
-        ("SM clock", _seen(there, "sm_clock_mhz", "MHz")),
-        ("power", _seen(there, "power_w", "W")),
-        ("temperature", _seen(there, "temperature_c", "°C")),
+        ("SM clock", seen(there, "sm_clock_mhz", "MHz")),
+        ("power", seen(there, "power_w", "W")),
+        ("temperature", seen(there, "temperature_c", "°C")),
         ("noise floor", _range(floors, lambda floor: units.percent(floor, 2))),
         ("measured in", _processes(data)),
         ("seen on", _occasions(there)),
@@ -173,7 +202,7 @@ def _several(values: Iterable[str | None]) -> str:
     return " / ".join(dict.fromkeys(value for value in values if value))
 
 
-def _seen(there: Sequence[Recording], name: str, unit: str) -> str:
+def seen(there: Sequence[Recording], name: str, unit: str) -> str:
     """What was seen while measuring, or before and after where the rows do not say."""
     conditions = [each.data.get("conditions") or {} for each in there]
     around = [each.get(when) or {} for each in conditions for when in ("before", "after")]

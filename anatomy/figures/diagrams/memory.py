@@ -6,6 +6,7 @@ from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, LINE, MUTED, THIRD, Canvas
 from anatomy.figures.limits import curves
+from anatomy.judge import limits as machine
 from anatomy.judge import rows
 from anatomy.record.recording import Recording
 from anatomy.record.showing import current
@@ -20,7 +21,8 @@ BAR = 22.0  # pixels
 
 class Level(NamedTuple):
     """One place for data: bytes per second that come from there, and bytes that fit; `more` is the
-    rate of a byte more, without what a call takes to start and to end."""
+    rate of a byte more, without what a call takes to start and to end. It is the bar's rate where
+    there is one."""
 
     name: str
     what: str
@@ -38,41 +40,47 @@ def memory_ladder(*, caption: str | None = None) -> str:
     """
     showing = current()
     found = [showing.find(name) for name in (BANDWIDTH, TRANSFERS, LADDER, HELD)]
+    limits = showing.find(machine.EXPERIMENT)
 
     def draw() -> str:
         copies, transfers, ladder, held = (each.recording for each in found)
         if copies is None or transfers is None:
             return ""
-        levels = _levels(copies, transfers)
+        copy = showing.ceilings_of(limits).get("copy")
+        levels = _levels(copies, transfers, hbm=copy.value if copy else None)
         if ladder and held:
-            levels = _read(ladder, held) + levels[-1:]
+            levels = (_read(ladder, held) or levels[:-1]) + levels[-1:]
         label = "Bandwidth to scale: " + "; ".join(_said(each) for each in levels)
         return canvas.both(lambda sheet: _bars(sheet, levels), f"{label}.")
 
-    return framing.exhibit(found, caption, draw)
+    return framing.exhibit([*found, limits], caption, draw)
 
 
-def _levels(bandwidth: Recording, transfers: Recording) -> list[Level]:
-    machine = bandwidth.data["machine"]
+def _levels(bandwidth: Recording, transfers: Recording, *, hbm: float | None) -> list[Level]:
+    """`hbm` is the limit of copies in bytes per second; without it the fastest copy of the curve of
+    bandwidths stands for it."""
+    card = bandwidth.data["machine"]
     copy = next((s for s in curves.steps(bandwidth.rows) if s.op == "copy"), None)
     pinned = _pinned(transfers)
     if not copy or not copy.cache or not copy.memory or not pinned:
         raise BadParameter("no copies within the cache, in memory and from the host are recorded.")
     link = pinned["bytes"] / pinned["median_s"]
-    l2, hbm = "a whole copy; pale: each byte more", "copies larger than the cache"
+    whole = units.rate(curves.rate(copy.cache), "B/s", most=2)
+    l2 = f"each byte more; dark: a whole copy, {whole}"
     slope = curves.marginals(bandwidth.rows).get("copy")
     more = slope.rate.median if slope else None
     if more is None:
         l2 = "copies that stay in the cache"
+    outside = hbm or curves.rate(copy.memory)
     return [
-        Level("L2 cache", l2, curves.rate(copy.cache), machine.get("l2_bytes"), THIRD, more),
-        Level("HBM", hbm, curves.rate(copy.memory), machine.get("memory_bytes"), GOOD),
+        Level("L2 cache", l2, curves.rate(copy.cache), card.get("l2_bytes"), THIRD, more),
+        Level("HBM", "copies larger than the cache", outside, card.get("memory_bytes"), GOOD),
         Level("link to the CPU", "copies from pinned memory", link, None, BAD),
     ]
 
 
 def _read(ladder: Recording, held: Recording) -> list[Level]:
-    """The levels as kernels read them that do nothing else."""
+    """The levels as kernels read them that do nothing else; none where fewer were found."""
     fits = {row["variant"]: row.get("gpu_bytes") for row in held.rows}
     every = [row for row in ladder.rows if row.get("level_rate")]
     cached, parts = (
@@ -80,7 +88,7 @@ def _read(ladder: Recording, held: Recording) -> list[Level]:
         for op in ("read by all", "read in parts")
     )
     if len(cached) < 2 or not parts:
-        raise BadParameter("no levels of L1, L2 and HBM were found in the recorded curves.")
+        return []
     l1 = "reads of what each SM has near it"
     return [
         Level("L1 cache", l1, cached[0], fits["L1 and shared memory"], FOURTH),
@@ -108,10 +116,9 @@ def _said(level: Level) -> str:
 
 
 def _rate(level: Level) -> str:
-    whole = units.rate(level.bytes_per_s, "B/s", most=2)
-    if level.more is None:
-        return whole
-    return f"{whole.split()[0]} and {units.rate(level.more, 'B/s', most=2)}"
+    if level.more:  # a slope is worth two digits
+        return units.rate(level.more, "B/s", most=2)
+    return units.rate(level.bytes_per_s, "B/s")
 
 
 def _bars(sheet: Canvas, levels: list[Level]) -> None:

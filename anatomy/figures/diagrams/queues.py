@@ -15,9 +15,10 @@ from anatomy.table.errors import BadParameter
 
 LOOP, GRAPH = "eager", "graph"
 NEEDED = ("links", "kernel_s", "enqueue_s", "median_s")
-# How many kernels are drawn where not all are, on a desk and on a phone; and of kernels that pace
-# the chain how many, so that its launches are still to be seen.
-FIRST, PACING = {True: 8, False: 5}, 3.2
+# How many kernels of a host-bound chain are drawn where not all are, on a desk and on a phone; and
+# of one whose kernels pace it how many at least, and how much more than all of its launches take:
+# the host is free only after the last.
+FIRST, PACING, LAUNCHED = {True: 8, False: 5}, 3.2, 1.8
 
 
 class Chain(NamedTuple):
@@ -64,7 +65,7 @@ def queues(
     caption: str | None = None,
     **params: object,
 ) -> str:
-    """The first kernels of recorded chains as the host launches them and the GPU runs them; or all
+    """How recorded chains begin, as the host launches their kernels and the GPU runs them; or all
     of each chain, and the same replayed as a CUDA graph, on one scale.
 
         queues("graph_capture.map", {"pointwise 1024": "tiny", "pointwise 67108864": "large"})
@@ -110,8 +111,7 @@ def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Chain]], whole: bool) ->
         count = max(chain.kernels for chain in chains) if whole else FIRST[sheet.width > 500]
         until = max(chain.total_s for chain in chains)
         if not whole:
-            until = chains[0].ran()[:count][-1][1]
-            until = until if chains[0].host_bound else min(until, PACING * chains[0].kernel_s)
+            until = _shown_until(chains[0], count)
         lanes = Lanes(sheet, until)
         for chain in chains:
             time = units.seconds(chain.total_s) if whole else ""
@@ -123,9 +123,20 @@ def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Chain]], whole: bool) ->
         lanes.axis(y)
 
 
+def _shown_until(chain: Chain, count: int) -> float:
+    """Until when the first part of a chain is shown: of a host-bound one so many kernels, of
+    another one all launches, and some of the time in which the host is free."""
+    if chain.host_bound:
+        return chain.ran()[:count][-1][1]
+    launched = chain.queued()[-1][1]
+    return min(chain.total_s, max(PACING * chain.kernel_s, LAUNCHED * launched))
+
+
 def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
     """Both lanes of a chain, and who waits; returns where they end."""
-    queued, ran = chain.queued()[:count], chain.ran()[:count]
+    queued, ran = chain.queued(), chain.ran()
+    if chain.host_bound:
+        queued, ran = queued[:count], ran[:count]
     lanes.pair(y)
     for number, (start, end) in enumerate(queued, start=1):
         lanes.box(y, start, end, LAUNCH, str(number))
@@ -138,5 +149,7 @@ def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
     done = queued[-1][1]
     waiting = sum(start >= done for start, _ in ran)
     said = f"{waiting} wait in the queue; CPU free" if chain.launches > 1 else "CPU free"
-    lanes.box(y, done, min(ran[-1][1], lanes.until_s), QUIET, said, frame=True)
+    end = min(ran[-1][1], lanes.until_s)
+    said = next((text for text in (said, "CPU free") if lanes.fits(text, done, end)), "")
+    lanes.box(y, done, end, QUIET, said, frame=True)
     return y + 2 * LANE + 2

@@ -71,7 +71,7 @@ def _said(row: Mapping[str, Any]) -> str:
     time = rows.printed(row, "median_s", units.PLAIN_DIGITS)
     if row["role"] == "control":
         return time
-    return f"{time}, {rows.speed_in_words(row)}"
+    return f"{time}, {rows.speed_in_words(row, short=True)}"
 
 
 def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], size: int) -> None:

@@ -31,6 +31,7 @@ SAID = {
     claims.INCONCLUSIVE: "stay open",
     claims.NOT_MEASURABLE: "can't be measured there",
 }
+BY_READING = "by reading"  # under a verdict that a person found in the documents themselves
 # Characters of a condition under a verdict; a longer one is told with the evidence.
 MOST_SAID = 60
 # Recordings that a row links to one by one; more are counted.
@@ -85,6 +86,8 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
             f"Of {judged} claims with a verdict on {tables.code(machine)}, {holding[0]}, "
             f"{holding[1]} and {holding[2]}. Another {' and '.join(open_)}."
         )
+        if read := sum(result.claim.settled is not None for result in here):
+            answer += f" Of all these, {read} were settled by reading, not by a recording."
         if waiting:
             answer += f" {waiting} more wait for a verdict."
     else:
@@ -103,9 +106,11 @@ def _topics(showing: Showing, found: Sequence[Result]) -> str:
 def _counts(showing: Showing, found: Sequence[Result]) -> str:
     lines = []
     for machine in dict.fromkeys(result.machine for result in found):
-        counted = ledger_rows.counts(result for result in found if result.machine == machine)
-        lines.append([tables.code(machine), *map(str, counted.values())])
-    heads = ("machine", *(f"#{word}" for word in claims.ALL_WORDS))
+        here = [result for result in found if result.machine == machine]
+        read = sum(result.claim.settled is not None for result in here)
+        counted = map(str, (*ledger_rows.counts(here).values(), read))
+        lines.append([tables.code(machine), *counted])
+    heads = ("machine", *(f"#{word}" for word in claims.ALL_WORDS), f"#of all, {BY_READING}")
     return tables.listed(heads, lines, "Verdicts by machine", "counts")
 
 
@@ -130,7 +135,8 @@ def _row(showing: Showing, result: Result) -> str:
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
-    where = "" if claim.settled else _remark(ledger_rows.brief(result.condition, MOST_SAID))
+    condition = ledger_rows.brief(result.condition, MOST_SAID)
+    where = _remark(BY_READING if claim.settled else condition)
     chip = tables.chip(result.word) + spans.marks(*result.found) + where
     cells = [
         (claim.row, "" if claim.row is None else str(claim.row)),

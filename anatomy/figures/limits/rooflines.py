@@ -63,7 +63,7 @@ def formats(ceilings: Ceilings) -> list[str]:
 
 
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
-    """Each ceiling beside the maker's figure, and its share of that at the clock read here."""
+    """Each ceiling beside the maker's figure, and its share of that at the clock read after."""
     sheet = _datasheet()
     theirs = machine.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
@@ -85,7 +85,7 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     if not lines:
         return ""
     head = ("ceiling", "#measured here", "#maker's figure", "#reached")
-    head += ("#maker's clock", "#clock read here", "#reached at that clock")
+    head += ("#maker's clock", "#clock read after", "#reached at that clock")
     sources = "; ".join(dict.fromkeys(escape(each.source) for each in theirs.values()))
     cited = f'<p class="cite">Maker\'s figures: {sources}.</p>' if sources else ""
     return tables.listed(head, lines, "Ceilings of the machine") + cited

@@ -112,8 +112,16 @@ def limit(showing: Showing, name: str, spec: str) -> str:
         whole = units.rate(ceiling.value, ceiling.unit)
         text = units.format_value(ceiling.value, spec) if spec else whole
     kind = "cited" if ceiling.kind == "datasheet" else "measured"
-    origin = f"{ceiling.name}, {ceiling.kind}: {ceiling.source}"
+    origin = f"{ceiling.name}, {ceiling.kind}{_bursts(ceiling)}: {ceiling.source}"
     return spans.figure(kind, text, origin) + spans.elsewhere(there)
+
+
+def _bursts(ceiling: limits.Ceiling) -> str:
+    """The interval of a ceiling that was measured, and how it ran."""
+    if units.missing(ceiling.low) or units.missing(ceiling.high):
+        return ""
+    low, high = (units.rate(end, ceiling.unit) for end in (ceiling.low, ceiling.high))
+    return f" in bursts, {low} to {high} (95% interval)"
 
 
 def seed(showing: Showing, name: str, spec: str) -> str:

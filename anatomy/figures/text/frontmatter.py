@@ -53,6 +53,7 @@ class Front:
     hide: tuple[str, ...] = ()  # what the theme leaves out: `navigation`, `toc`
     nav: str = ""  # the page's name in the navigation; by default its title
     section: tuple[str, ...] | None = None  # from the outside; empty for one beside the sections
+    several: bool = False  # whether it is in the menu only of a site of several machines
     order: int = 0  # its place among all pages; a section stands where the first of its pages does
     needs: tuple[str, ...] = ()  # what to know before, as the line under the first screen says it
     index: dict[str, str] | None = None  # column -> cell of its line in `[[index: SECTION]]`
@@ -204,6 +205,12 @@ def _number(value: Any) -> int:
     return value
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise BadParameter(f"must be true or false, and is {value!r}.")
+    return value
+
+
 def _cells(value: Any) -> dict[str, str]:
     if not isinstance(value, dict) or not value:
         raise BadParameter("must be lines `column: cell`.")
@@ -225,6 +232,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("hide", "reads", "variants", "needs"), _texts),
     "section": _path,
     **dict.fromkeys(("order", "phase", "week", "day"), _number),
+    "several": _flag,
     "index": _cells,
     "techniques": _techniques,
 }

@@ -22,8 +22,8 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
 
     nothing   the digits that the interval pays for, three at most
     speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
-              `as fast` where the verdict is `same` or the interval lies within 2 %; where it is
-              undecided `about as fast`, or beyond a factor of 1.1 `1.2× slower (undecided)`
+              `as fast` where the verdict is `same` alone; where it is undecided what the interval
+              leaves open, `not clearly faster or slower (within 4%)`
     speed over VARIANT   the same over another row of its operation and quantity, block by block
     range     the value with its interval, for tables and folds
     expect    what a reader's own should lie between: `41 µs to 63 µs`
@@ -280,10 +280,19 @@ def _origin(found: Found, row: rows.Row, column: str) -> str:
         parts.append(f"verdict {verdict}{near}")
     data = found.recording.data
     if pace := row.get("paced_by"):
-        cpu = data["machine"].get("cpu") if pace == "host" else None
-        parts.append(f"paced by the {pace}{f' ({cpu})' if cpu else ''}")
+        before = _pace_of_control(found, row) if column in ("ratio", "speedup") else None
+        cpu = data["machine"].get("cpu") if "host" in (pace, before) else None
+        both = f", {row['control']} by the {before}" if before and before != pace else ""
+        parts.append(f"paced by the {pace}{both}{f' ({cpu})' if cpu else ''}")
     machine = data["machine"].get("gpu") or data["machine"]["slug"]
     return "; ".join([*parts, f"{found.name} on {machine}, {data['started_at'][:10]}"])
+
+
+def _pace_of_control(found: Found, row: rows.Row) -> str | None:
+    """Who paces what a row's ratio is over."""
+    place = {name: row.get(name) for name in ("op", "quantity")}
+    there = rows.select(found.recording.rows, **place, variants=[row["control"]])
+    return there[0].get("paced_by") if there else None
 
 
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:

@@ -19,8 +19,11 @@ _LINK = re.compile(r"\]\((?P<source>[^()\s#]+\.md)(?P<part>#[^()\s]*)?\)")
 _ASKED = re.compile(r"\[\[\s*index:\s*(.+?)\s*\]\]")
 
 
-def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], list[str]]:
-    """The site's navigation as `nav` of mkdocs.yml would say it, and what stands in its way."""
+def navigation(
+    pages: Mapping[str, str], fronts: Fronts, machines: int = 1
+) -> tuple[list[dict], list[str]]:
+    """The navigation of a site of so many machines as `nav` of mkdocs.yml would say it, and what
+    stands in its way."""
     groups: dict[tuple[str, ...], list[dict]] = {(): []}
     taken: dict[int, str] = {}
     wrong = []
@@ -40,6 +43,8 @@ def navigation(pages: Mapping[str, str], fronts: Fronts) -> tuple[list[dict], li
             there = f"that of {taken[front.order]} already; the next free one is {free}"
             wrong.append(f"{place}: order {front.order} is {there}.")
         taken.setdefault(front.order, page)
+        if front.several and machines < 2:
+            continue
         for depth, name in enumerate(front.section):
             inside = front.section[: depth + 1]
             if inside not in groups:

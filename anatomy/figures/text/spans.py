@@ -9,6 +9,7 @@ from anatomy.record.showing import Found
 # Characters that Markdown would read as markup, in text and inside a tag's quotes alike.
 _MARKDOWN = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]{}|~^=+!\n"})
 _QUOTED_OR_TEXT = re.compile(r'"[^"<>]*"(?=[^<>]*>)|[^<>]+(?=<|$)')
+STALE = "†"  # at what is out of date
 _BEGINS_BLOCK = re.compile(r"[^\w<&]|\d+[.)]")  # a heading, a list, a rule at the start of a line
 
 
@@ -34,12 +35,17 @@ def figure(kind: str, text: str, origin: str) -> str:
 def marks(*found: Found) -> str:
     """Marks for recordings that are of another machine than the one shown, and for those that are
     not current; empty where all are neither, or are missing."""
+    return elsewhere(*found) + stale(*found)
+
+
+def stale(*found: Found) -> str:
+    """A mark for recordings that are not current; a page's badge says what it means."""
     old = [each for each in found if each.freshness.state not in ("current", "missing")]
-    made = elsewhere(*found)
     if not old:
-        return made
-    why = escape(f"{old[0].freshness.reason} Mend it: {old[0].command}")
-    return f'{made}<span class="tag stale" title="{why}">out of date</span>'
+        return ""
+    why = escape(f"Out of date: {old[0].freshness.reason} Mend it: {old[0].command}")
+    how = 'role="note" aria-label="out of date"'
+    return f'<span class="stale" {how} title="{why}">{STALE}</span>'
 
 
 def elsewhere(*found: Found) -> str:

@@ -131,7 +131,7 @@ def _how_to_read(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> st
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
-        parts.append("filled, above the line: not shown to be beaten, but the medians say so")
+        parts.append("filled, above the line: beaten by the medians, within the noise")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 

@@ -1,7 +1,9 @@
 """Where a technique pays, on a page: a heat map with its break-even line, or a line over a size."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
+from itertools import groupby
 from math import ceil, log2
 from typing import Any
 
@@ -50,6 +52,7 @@ def payoff(
     op: str | None = None,
     caption: str | None = None,
     chart: bool = True,
+    labels: Mapping[str, str] | None = None,
     **params: Any,
 ) -> str:
     """Where a variant pays, over one or two coordinates of a recording of several comparisons.
@@ -72,6 +75,7 @@ def payoff(
             such as `peak_bytes`, shown over the control's.
         quantity: There must be one: give it where there are several.
         chart: Whether it is drawn, with the table folded under it; otherwise the table alone.
+        labels: What variants are called in chart and table; those without one keep their names.
 
     Raises:
         BadParameter: Several rows are in one cell.
@@ -85,8 +89,11 @@ def payoff(
 
     def draw() -> str:
         cells = breakeven.cells(found.recording.rows, wanted)
-        drawn = (_map if y else _over)(cells, wanted) if chart else ""
-        table = _table(cells, wanted)
+        names = dict(labels or {})
+        cells = [replace(cell, variant=names.get(cell.variant, cell.variant)) for cell in cells]
+        called = replace(wanted, variants=[names.get(each, each) for each in variants])
+        drawn = (_map if y else _over)(cells, called) if chart else ""
+        table = _table(cells, called)
         return drawn + figures.twin(table) if drawn else table
 
     return framing.exhibit(found, caption, draw, kind="payoff")
@@ -223,8 +230,7 @@ def _key(words: Sequence[str], edges: int, wanted: Wanted, *, few: bool) -> str:
         parts += [] if counted else ["no break-even between neighbours"]
     elif shown_at:
         every = "every" if all(shown_at) else "no"
-        line = "" if counted else "no break-even: "
-        parts.append(f"{line}{gain} in {every} cell {'counted' if counted else 'measured'}")
+        parts.append(f"{gain} in {every} cell {'counted' if counted else 'measured'}")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 
@@ -272,8 +278,8 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     """What is shown of one variant's break-even, in words."""
     name, counted = rows.heading(wanted.x), wanted.counted
     known = [cell for cell in line if cell.value is not None]
-    yes = _coordinates((cell for cell in known if cell.pays), wanted)
-    no = _coordinates((cell for cell in known if not cell.pays), wanted)
+    yes = _stretches(known, (cell for cell in known if cell.pays), wanted)
+    no = _stretches(known, (cell for cell in known if not cell.pays), wanted)
     few = _coordinates((cell for cell in known if cell.few), wanted)
     never = _coordinates((cell for cell in line if cell.value is None), wanted)
     if found:
@@ -286,6 +292,9 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         said += f"{' and '.join(each)}."
     elif known and counted:
         said = _needs(known, wanted)
+    elif few != no and (last := _last_paying(known)) is not None:
+        upto, first = (label(wanted.x, known[at].x) for at in (last, last + 1))
+        said = f"is shown to pay up to {name} {upto}; not from {first} on."
     elif yes and no:
         said = f"is shown to pay at {name} {yes}; not at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
@@ -297,6 +306,14 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
+
+
+def _last_paying(known: Sequence[Cell]) -> int | None:
+    """Where a row of more than three paying numbers ends, if it is the first and the only one."""
+    count = sum(cell.pays for cell in known)
+    numbers = all(breakeven.is_number(cell.x) for cell in known)
+    one = all(cell.pays for cell in known[:count])
+    return count - 1 if numbers and one and 3 < count < len(known) else None
 
 
 def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
@@ -312,6 +329,17 @@ def _needs(known: Sequence[Cell], wanted: Wanted) -> str:
 
 def _coordinates(cells: Iterable[Cell], wanted: Wanted) -> str:
     return ", ".join(label(wanted.x, x) for x in breakeven.axis(cell.x for cell in cells))
+
+
+def _stretches(known: Sequence[Cell], cells: Iterable[Cell], wanted: Wanted) -> str:
+    """Coordinates of some of the known cells; three or more neighbours as `837 ns to 64.5 µs`."""
+    axis, there = breakeven.axis(cell.x for cell in known), {cell.x for cell in cells}
+    said = []
+    for inside, stretch in groupby(axis, there.__contains__):
+        named = [label(wanted.x, x) for x in stretch]
+        if inside:
+            said += [f"{named[0]} to {named[-1]}"] if len(named) > 2 else named
+    return ", ".join(said)
 
 
 def _near(column: str, at: float) -> str:

@@ -171,9 +171,10 @@ def test_a_target_in_prose_is_a_chip_or_its_figure(showing):
     assert ">met</span>" in chip and "6 of 6" in chip
     assert unescape(inline.render(showing, "target:power | found")).startswith("100% [")
     assert inline.render(showing, "target:power | detail") == "6 of 6"
+    assert inline.render(showing, "target:power | count").endswith(" 6 of 6")
     with pytest.raises(UnknownName, match=r"no target 'pwer'\. Did you mean 'power'"):
         inline.render(showing, "target:pwer")
-    with pytest.raises(AnatomyError, match="a target has verdict, found and detail"):
+    with pytest.raises(AnatomyError, match="a target has verdict, found, count and detail"):
         inline.render(showing, "target:power | says")
 
 

@@ -202,10 +202,26 @@ def test_lines_that_were_warned_of_are_told_with_their_code():
     assert none["warned"] == 0 and "no line" in none["code"]
 
 
-def test_both_loops_of_the_snippet_learn_the_same_and_on_a_cpu_too():
+@pytest.mark.parametrize("count", [8, 6], ids=["whole windows", "a rest"])
+def test_both_loops_of_the_snippet_return_the_same_and_on_a_cpu_too(count):
     from snippets import waits_in_a_loop as script
 
+    returned = []
     for loop in (script.careless, script.careful):
         torch.manual_seed(0)
-        loss = loop(*script.prepared("cpu"), "cpu")
-        assert 2.0 < loss < 2.7, "of ten classes, at random"
+        model, batches = script.prepared("cpu")
+        returned.append(loop(model, batches[:count], "cpu"))
+    (loss, wrong), careful = returned
+    assert 2.0 < loss < 2.7 and 0 < wrong < 32 * count, "of ten classes, at random"
+    assert careful == pytest.approx((loss, wrong), rel=1e-5)
+
+
+def test_the_careful_loop_stops_at_a_nan_too_and_says_so():
+    from snippets import waits_in_a_loop as script
+
+    model, batches = script.prepared("cpu")
+    batches[1] = batches[1][0] * math.nan, batches[1][1]
+    asked = []
+    model.register_forward_hook(lambda *_: asked.append(1))
+    loss, _ = script.careful(model, batches, "cpu")
+    assert math.isnan(loss) and len(asked) == 4, "it looks after each fourth step"

@@ -134,6 +134,18 @@ def test_kernels_follow_their_launches_and_end_when_the_chain_does(name):
         assert all(ran[at][0] >= queued[at][1] for at in range(chain.kernels))
 
 
+def test_the_host_is_free_only_after_the_last_launch():
+    chain, sheet = CHAINS["GPU-bound"], queues.Canvas(720)
+    lane = lanes.Lanes(sheet, queues._shown_until(chain, count=8))
+    queues._drawn(lane, 0.0, chain, count=8)
+    launched = chain.queued()[-1][1]
+    waiting = sum(start >= launched for start, _ in chain.ran())
+    drawing = sheet.svg("wide")
+    assert lane.until_s > launched
+    assert f"{waiting} wait in the queue; CPU free" in drawing
+    assert drawing.count(f'fill="{queues.LAUNCH}"') == chain.launches
+
+
 def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
     html = drawn(root, "causes")
     assert f"item in every round: GPU idle {units.percent(0.4)}" in html

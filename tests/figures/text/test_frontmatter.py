@@ -234,3 +234,11 @@ def test_a_technique_that_names_what_is_not_there_is_told_with_its_page(right, m
         pytest.raises(BadParameter, match=rf"{name}: .*'channels_last': .*{re.escape(says)}"),
     ):
         page.techniques()
+
+
+def test_a_page_of_several_machines_is_in_the_menu_only_where_there_are_several():
+    pages = {"a.md": "---\ntitle: A\nsection: /\norder: 1\nseveral: true\n---\n"}
+    fronts, wrong = frontmatter.read_all(pages.items())
+    assert not wrong
+    assert listings.navigation(pages, fronts, machines=1) == ([], [])
+    assert listings.navigation(pages, fronts, machines=2) == ([{"A": "a.md"}], [])

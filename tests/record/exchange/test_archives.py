@@ -89,6 +89,22 @@ def test_a_recording_that_is_in_it_twice_ends_the_set(tmp_path):
         unpacked(source)
 
 
+@pytest.mark.parametrize("bit, refused", [(0x1, True), (0x2, False), (0x800, False)])
+def test_an_encrypted_file_ends_the_set(tmp_path, bit, refused):
+    """Bit 0 of a zip entry's flags says encrypted; others concern its compression or its name."""
+    source = zipped(tmp_path / "set.zip", (PLACE, save(tmp_path / "recordings").read_bytes()))
+    spoiled = bytearray(source.read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = spoiled.index(mark) + offset
+        spoiled[at : at + 2] = struct.pack("<H", bit)
+    source.write_bytes(spoiled)
+    if refused:
+        with pytest.raises(RecordingError, match="is encrypted"):
+            unpacked(source)
+    else:
+        assert list(unpacked(source)) == [PLACE]
+
+
 def test_bombs_are_ended_before_they_are_unpacked(tmp_path, monkeypatch):
     large = bytes((loading.LARGEST_MIB + 1) * 2**20)
     for source in (

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 
 from anatomy.record import signatures
+from anatomy.record.provenance import content
 from anatomy.record.provenance.codehash import code_hash
 from anatomy.record.provenance.syntax import WARNINGS, bound_names, normalised
 from tests.record.provenance.test_codehash import toys as toys
@@ -131,6 +132,18 @@ def test_a_name_that_is_read_counts(toys):
     before = hashed(toys)
     topic.write_text(topic.read_text().replace("helper", "aide"))
     assert hashed(toys) != before
+
+
+@pytest.mark.parametrize(
+    "code, reads",
+    [
+        *(("x.__name__", True), ("front().__qualname__", True), ("[f][0].__name__", True)),
+        *(("x.real", False), ("type(x).__name__", False), ("__name__", False)),
+    ],
+)
+def test_a_name_is_read_where_anything_but_a_type_is_asked_for_it(code, reads):
+    (statement,) = ast.parse(code).body
+    assert content._reads_a_name(statement) == reads
 
 
 def test_equal_helpers_of_two_modules_are_one(toys):

@@ -9,7 +9,7 @@ from anatomy.chapters.ladder.shown.tables import View, there
 from anatomy.figures import tables
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, Canvas
-from anatomy.judge import rows
+from anatomy.judge import pace, rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -18,6 +18,12 @@ LABELS, SHARES, SPEED = 202.0, 46.0, 84.0  # pixels beside the plot of a desk
 VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
+# What a step is bound by -> how the key says it.
+BOUND = {
+    "GPU-bound": "GPU-bound",
+    "gap-bound": "gap-bound: idle in between",
+    "host-bound": "host-bound: waits for launches",
+}
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
 
@@ -31,7 +37,7 @@ class Step(NamedTuple):
     start: float | None  # of the rung that it changes
     speed: str
     verdict: str
-    host_bound: bool
+    bound: str | None  # one of `BOUND`
     share: str  # of the limit of its number format
 
 
@@ -60,7 +66,7 @@ def climb(view: View) -> str:
     limits = _limits(table, view, size)
     told = "; ".join(
         f"{step.words} {units.significant(step.time)} {unit}"
-        f"{f', {step.speed}' if step.speed else ''}{', host-paced' if step.host_bound else ''}"
+        f"{f', {step.speed}' if step.speed else ''}{f', {step.bound}' if step.bound else ''}"
         for step in steps
     )
     label = f"Time of one step from rung to rung. {told}. The table has the figures."
@@ -77,11 +83,18 @@ def _step(row: Row, view: View, size: float) -> Step:
         time=row["median_s"] / size,
         text=_digits(row, size),
         start=below["median_s"] / size if below else None,
-        speed=rows.speed_in_words(over) if below and over.get("verdict") in TOLD else "",
+        speed=_speed(over) if below else "",
         verdict=str(over.get("verdict") or "") if below else "",
-        host_bound=row.get("paced_by") == "host",
+        bound=pace.bound_in_words(row),
         share="" if units.missing(share) else units.percent(share, 2),
     )
+
+
+def _speed(over: Row) -> str:
+    """A rung over the one that it changes; of an undecided one the table has the interval."""
+    if over.get("verdict") not in TOLD:
+        return ""
+    return "undecided" if over["verdict"] == "undecided" else rows.speed_in_words(over)
 
 
 def _digits(row: Row, size: float) -> str:
@@ -125,16 +138,19 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
 
 def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
     x, y = 7.0, 8.0
-    pairs = [("GPU-bound", False), ("host-bound: the GPU waits for launches", True)]
-    for text, host in pairs:
-        if host and not any(step.host_bound for step in steps):
+    bounds = {step.bound for step in steps}
+    for bound, text in BOUND.items():
+        if bound not in bounds:
             continue
-        _mark(sheet, x, y, host)
+        if x + 11 + canvas.wide(text, 11) > sheet.width:
+            x, y = 7.0, y + 18
+        _mark(sheet, x, y, bound)
         x += 30 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
-    if not desk:
+    began = "where the rung began"
+    if not desk or x + 8 + canvas.wide(began, 11) > sheet.width:
         x, y = 7.0, y + 18
     sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
-    sheet.words(x + 8, y + 4, "where the rung began", colour=MUTED, size=11)
+    sheet.words(x + 8, y + 4, began, colour=MUTED, size=11)
     return y + 18
 
 
@@ -180,7 +196,7 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
     else:
         _paper(sheet, x - 9 - wide, y - 9, wide)
         sheet.words(x - 10, y + 4, value, bold=True, anchor="end")
-    _mark(sheet, x, y, step.host_bound)
+    _mark(sheet, x, y, step.bound)
     if step.speed:
         after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
         room = canvas.wide(step.speed, 11)
@@ -198,8 +214,10 @@ def _paper(sheet: Canvas, x: float, y: float, width: float) -> None:
     sheet.box(x, y, width, 18, fill=PAPER, round_=0)
 
 
-def _mark(sheet: Canvas, x: float, y: float, host_bound: bool) -> None:
-    if host_bound:
+def _mark(sheet: Canvas, x: float, y: float, bound: str | None) -> None:
+    if bound == "gap-bound":
+        sheet.shape((x, y - 5.5), (x + 6.5, y + 5.5), (x - 6.5, y + 5.5), fill=MUTED)
+    elif bound == "host-bound":
         sheet.shape((x, y - 6.5), (x + 6.5, y), (x, y + 6.5), (x - 6.5, y), fill=BAD)
     else:
         sheet.box(x - 5, y - 5, 10, 10, fill=GOOD, round_=5)

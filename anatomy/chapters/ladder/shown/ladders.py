@@ -1,6 +1,7 @@
 """The ladder on a page: one part of a comparison of its rungs, as a table or as a chart."""
 
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any
 
 from anatomy.chapters.ladder.shown import climbs, rungs
@@ -91,7 +92,22 @@ def _time(view: View) -> str:
         f"Bars of {', '.join(map(rungs.in_words, drawn.values()))}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
-    return svg.chart(panels, label) + left_out + figures.twin(twin)
+    return svg.chart(panels, label) + _misfit(drawn.values()) + left_out + figures.twin(twin)
+
+
+def _misfit(drawn: Iterable[Row]) -> str:
+    """What is said where a profile has more kernel time than the step took."""
+    below = {rungs.in_words(row): row for row in drawn if row["gap_s"] < 0}
+    if not below:
+        return ""
+    name, row = min(below.items(), key=lambda each: each[1]["gap_s"])
+    longer = units.seconds(-row["gap_s"], most=2)
+    share = units.percent(-row["gap_s"] / row["median_s"], 2)
+    return (
+        '<p class="why">Kernels are timed in a profile, steps without one, each at a clock of its '
+        f"own. In the profile of {escape(name)} they take {longer} ({share}) longer than the step. "
+        f"So the part called <em>{rungs.KINDS['gap_s']}</em> is known no finer than that.</p>\n"
+    )
 
 
 def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> svg.Drawing:
@@ -100,6 +116,8 @@ def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> 
     for row in drawn:
         reached, one, label = 0.0, size(row), rungs.in_words(row)
         for kind, seconds in rungs.pieces(row):
+            if seconds < 0:  # no part of the bar: it ends beyond the tick by so much
+                continue
             share = units.percent(seconds / row["median_s"], 2) if seconds else ""
             hover = f"{label}, {kind}: {units.seconds(seconds)}, {share}"
             bar = {"label": label, "kind": kind, "share": share, "hover": hover}

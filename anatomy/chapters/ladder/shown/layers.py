@@ -1,7 +1,7 @@
 """The kernels of one layer on a rung of the ladder, drawn: what a rung joins, casts or speeds up.
 
 The boxes are those of the kernels' recorded names in a forward pass; copies, which only bring a
-tensor into order, are not drawn. Boxes are as wide as their words, not as their times.
+tensor into order, are not drawn. Boxes are as wide as their words; times are the bar under them.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing, parts
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, QUIET, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -17,8 +17,17 @@ from anatomy.table import units
 MATMUL, ATTENTION, POINTWISE, CAST = "matmul", "attention", "pointwise", "cast"
 # The colours of the stacked bars, so that one colour is one thing on all pages of the ladder.
 COLOURS = {MATMUL: GOOD, ATTENTION: BAD, POINTWISE: THIRD, CAST: QUIET}
-TENSOR_CORES = ("bf16", "FP8")
+PIECES = {
+    "product_s": GOOD,
+    "attention_s": BAD,
+    "pointwise_s": THIRD,
+    "other_s": QUIET,
+    "gap_s": LINE,
+}
+TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
+BAR = 11.0  # pixels: how high the bar of times is
+NOTE = "Boxes are as wide as their words. Bars are the time of a whole step, on one scale."
 UNITS, BOXES = 9.4, 12  # of the widest half: so wide, of so many boxes
 
 
@@ -33,14 +42,15 @@ class Kernel(NamedTuple):
 
 NORM, GELU, SUM = (Kernel(words, POINTWISE) for words in ("norm", "GELU", "+"))
 SUM_AND_NORM, TO = Kernel("+ norm", POINTWISE, 1.6), Kernel("", CAST, 0.12)
-UNFUSED = [
-    Kernel("q·kᵀ", ATTENTION),
-    Kernel("÷ √D", ATTENTION),
-    Kernel("mask", ATTENTION),
-    Kernel("softmax", ATTENTION, 1.3),
-    Kernel("·v", ATTENTION),
-]
-FUSED = [Kernel("fused attention", ATTENTION, 3.0)]
+FUSED = [Kernel("fused attention", ATTENTION, 3.0, "bf16")]  # beside matmuls in FP8, too
+
+
+def _unfused(bits: str) -> list[Kernel]:
+    """Attention's two matmuls, in the format of all others, and what lies between them."""
+    between = [Kernel(words, ATTENTION) for words in ("÷ √D", "mask")]
+    softmax = Kernel("softmax", ATTENTION, 1.3)
+    first, second = (Kernel(words, ATTENTION, 1.0, bits) for words in ("q·kᵀ", "·v"))
+    return [first, *between, softmax, second]
 
 
 def _layer(
@@ -63,9 +73,9 @@ def _layer(
 ALL = "qkv out up down"
 # Beginning of a way's name -> its layer; the first that fits.
 LAYERS = {
-    "0": _layer("fp32", UNFUSED),
-    "1 tf32": _layer("TF32", UNFUSED),
-    "1": _layer("bf16", UNFUSED, casts=ALL),
+    "0": _layer("fp32", _unfused("fp32")),
+    "1 tf32": _layer("TF32", _unfused("TF32")),
+    "1": _layer("bf16", _unfused("bf16"), casts=ALL),
     "2": _layer("bf16", FUSED, casts=ALL),
     "3": _layer("bf16", FUSED, casts=ALL, joined=True),
     "4 delayed": _layer("FP8", FUSED, casts="out"),
@@ -102,6 +112,7 @@ def halves(row: Row) -> list[list[Kernel]]:
 
 def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
     top = 0.0
+    longest = max(sum(seconds for _, seconds in rungs.pieces(row)) for row in table)
     for row in table:
         sheet.words(0, top + 14, rungs.in_words(row), bold=True, size=13)
         time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
@@ -110,12 +121,26 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         if rungs.as_graph(row):
             sheet.box(0.5, top - 5, sheet.width - 1, 2 * (HEIGHT + 8) + 2, edge=INK, dashed=True)
             where = sheet.width - 10, top + HEIGHT + 26
-            sheet.words(*where, "one launch", size=11, anchor="end")
+            apart = row["variant"] == rungs.COMPILED_GRAPHS["variant"]  # both passes are graphs
+            said = "one launch a pass" if apart else "one launch"
+            sheet.words(*where, said, size=11, anchor="end")
         for half in halves(row):
             _kernels(sheet, half, top)
             top += HEIGHT + 8
-        top += 14
+        _times(sheet, row, top + 2, sheet.width / longest)
+        top += BAR + 24
+    sheet.paragraph(0, top - 2, sheet.width, NOTE, colour=MUTED, size=11)
     sheet.space(2)  # the edge of the last
+
+
+def _times(sheet: Canvas, row: Row, top: float, pixels_per_s: float) -> None:
+    """A step's time as a bar, in the colours of the boxes; pale is the time without a kernel."""
+    x = 0.0
+    for column, kind in rungs.KINDS.items():
+        wide = row[column] * pixels_per_s
+        told = f"{kind}: {units.seconds(row[column], most=3)}"
+        sheet.box(x, top, wide, BAR, fill=PIECES[column], round_=0, told=told)
+        x += wide
 
 
 def _kernels(sheet: Canvas, kernels: Sequence[Kernel], top: float) -> None:

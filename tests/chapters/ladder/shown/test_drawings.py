@@ -120,11 +120,25 @@ def test_a_rung_changes_in_its_drawing_what_it_says_to_change():
         way: {k.bits for half in layers.halves({"variant": way}) for k in half if k.bits}
         for way in ("0 fp32", "1 tf32", "3 default", "4 current", "5 bf16", "5 fp8 delayed")
     }
-    assert [*formats.values()] == [{"fp32"}, {"TF32"}, {"bf16"}, {"FP8"}, {"bf16"}, {"FP8"}]
+    eight = {"FP8", "bf16"}  # attention stays in 16 bits
+    assert [*formats.values()] == [{"fp32"}, {"TF32"}, {"bf16"}, eight, {"bf16"}, eight]
     graphs = ("3 reduce-overhead", "4 current in a graph", "5 bf16")
     assert all(rungs.as_graph({"variant": way}) for way in graphs)
     others = ("3 default", "4 current", "5 bf16 without a graph")
     assert not any(rungs.as_graph({"variant": way}) for way in others)
+
+
+def test_the_bars_under_a_layers_boxes_are_the_times_on_one_scale(root):
+    ways = ("0 fp32", "1 amp bf16")
+    there = rows_of(root)
+    for picture in sheets(drawn(root, "layer", *ways)).values():
+        high = f'height="{layers.BAR:g}"'
+        bars = [tag for tag in re.findall(r"<rect [^>]*>", picture) if high in tag]
+        wide = [float(re.search(r' width="([\d.]+)"', tag)[1]) for tag in bars]
+        seconds = [each for way in ways for _, each in rungs.pieces(there[way])]
+        assert len(wide) == len(seconds)
+        scale = sum(wide) / sum(seconds)
+        assert wide == pytest.approx([scale * each for each in seconds], abs=0.2)
 
 
 def test_every_way_of_the_ladder_has_words_and_a_layer(root):

@@ -303,6 +303,16 @@ def test_a_chart_of_one_rung_alone_is_drawn(root, monkeypatch):
     assert stacks.parts(*arguments, width=330)["layer"]
 
 
+def test_a_profile_longer_than_its_step_is_told_and_not_taken_for_no_gap(root, tmp_path):
+    def longer(row):
+        if row.get("busy_s") and row["variant"] == "3 default":
+            row["gap_s"] = -0.05 * row["median_s"]
+
+    html = text(shown(changed(root, tmp_path, longer), "time"))
+    assert "(5.0%) longer than the step" in html and "-5.0%" in html
+    assert "longer than the step" not in text(shown(root, "time"))
+
+
 def test_without_a_profile_there_is_a_table_and_no_chart(root, tmp_path):
     def unprofiled(row):
         row.pop("product_s", None)
