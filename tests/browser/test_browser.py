@@ -46,7 +46,8 @@ SEEN = """() => {
   return {
     heading: shows(document.querySelector('h1')),
     ids,
-    charts: [...document.querySelectorAll(charts)].map(chart =>
+    charts: [...document.querySelectorAll(charts)]
+      .filter(chart => !chart.closest('details:not([open])')).map(chart =>
       [...chart.querySelectorAll('svg')].filter(shows)
         .map(svg => ['both' in svg.dataset ? null : 'wide' in svg.dataset,
                      svg.getBoundingClientRect().height])),
@@ -185,8 +186,9 @@ def test_letters_of_pictures_are_the_pages_own_and_code_is_set_as_code(opened):
 
 def test_a_folded_table_opens_without_a_script(opened):
     page = opened(CHARTS, "no script")
-    fold = page.locator("details.twin").first
-    assert fold.get_attribute("open") is None
+    fold = page.locator("details.twin").nth(
+        page.locator("details.twin").evaluate_all("all => all.findIndex(each => !each.open)")
+    )
     table = fold.locator("table")
     assert not table.is_visible()
     fold.locator("summary").click()
@@ -274,7 +276,9 @@ def test_a_page_that_is_not_there_leads_to_those_that_are(opened, built):
     page = opened("404.html", "light")
     assert page.trouble == []
     links = page.locator(".md-content li a")
-    assert links.count() == len(list(DOCS.rglob("*.md")))
+    # A page about several machines is in no menu while there is one.
+    listed = [each for each in DOCS.rglob("*.md") if "\nseveral: true\n" not in each.read_text()]
+    assert links.count() == len(listed)
     links.nth(1).click()
     assert page.locator("h1").first.inner_text() and "404" not in page.url
 

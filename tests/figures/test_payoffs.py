@@ -8,7 +8,7 @@ import pytest
 
 from anatomy import page
 from anatomy.figures.text.inline import render
-from anatomy.figures.tradeoffs import breakeven, growth, payoffs
+from anatomy.figures.tradeoffs import breakeven, payoffs
 from anatomy.figures.tradeoffs.breakeven import Wanted
 from anatomy.judge import rows
 from anatomy.record.showing import PageError, Showing, using
@@ -395,26 +395,3 @@ def test_references_select_rows_by_numbers_and_flags(root):
         told("compiled.widht=1024")
     with pytest.raises(BadParameter, match=r"Add one of .*width: 256, 512, 1024, 2048, 4096"):
         told("compiled.tokens=256.quantity=step_wall.samples=240")
-
-
-def test_an_exponent_is_fitted_to_the_times_and_counts_of_one_series():
-    by_series = growth.lines(
-        made.table(), Wanted("tokens", "peak_bytes", "variant",
-                             where={"width": 1024, "op": "train *"})
-    )  # fmt: skip
-    assert list(by_series) == ["eager", "compiled", "graphed"]
-    fit = growth.fitted(by_series["eager"], "tokens", "peak_bytes")
-    assert fit.median == pytest.approx(1.0) and fit.points == 4
-    assert growth.fitted(by_series["eager"][:1], "tokens", "peak_bytes") is None
-    times = growth.fitted(by_series["eager"], "tokens", "median_s")
-    assert times.low < times.median < times.high and times.median < 1
-
-
-def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root):
-    counted = text(call("curve", of(root), **CURVE | {"y": "peak_bytes"}))
-    assert "exact: a straight line" in counted and "Counts have no noise" in counted
-    two = CURVE | {"where": CURVE["where"] | {"tokens": [256, 1024]}}
-    assert "no interval: it takes 3 sizes" in text(call("curve", of(root), **two))
-    assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))
-    failed = text(call("curve", of(root), **CURVE | {"where": {"width": 4096, "op": "train *"}}))
-    assert made.WHY in failed

@@ -1,6 +1,5 @@
 """Builds of small projects with the site's own settings: what passes, what fails, and how."""
 
-import importlib.util
 import json
 import os
 import re
@@ -392,13 +391,3 @@ def test_an_interrupt_waits_for_the_recorder_to_clean_up(recorder, tmp_path):
     with pytest.raises(AnatomyError, match="What was finished is kept"):
         recorder(code)
     assert (tmp_path / "cleaned").exists()
-
-
-def test_the_hooks_are_what_mkdocs_calls():
-    spec = importlib.util.spec_from_file_location("events", CHECKOUT / "hooks" / "events.py")
-    events = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(events)
-    from mkdocs.plugins import EVENTS
-
-    named = {name for name in vars(events) if name.startswith("on_")}
-    assert named <= {f"on_{event}" for event in EVENTS}, "MkDocs passes over a mistyped event"

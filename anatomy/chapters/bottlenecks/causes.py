@@ -39,7 +39,7 @@ BRANCHES = (
         (
             Leaf(
                 bottleneck.INPUT,
-                "the CPU prepares a batch, or it is copied",
+                "the CPU prepares or copies a batch",
                 "idle_share",
                 "GPU idle {}",
             ),
@@ -51,7 +51,7 @@ BRANCHES = (
             ),
             Leaf(
                 bottleneck.LAUNCH,
-                "the CPU launches kernels, one by one",
+                "the CPU launches kernel by kernel",
                 "idle_share",
                 "GPU idle {}",
             ),

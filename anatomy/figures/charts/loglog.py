@@ -75,7 +75,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         left /= 10
     # The words over a roof stand between its corner and this end.
     right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
-    right = max([right, *(2 * point["at"] for point in points)])
+    right = max([right, *(25 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
         for roof in roofs

@@ -1,0 +1,33 @@
+"""Growth curves: exponents of times and of counts, and the table that says how sure they are."""
+
+import pytest
+
+from anatomy.figures.tradeoffs import growth
+from anatomy.figures.tradeoffs.breakeven import Wanted
+from tests.fakes import payoff_rows as made
+from tests.figures.test_payoffs import CURVE, call, of
+from tests.figures.test_payoffs import root as root
+from tests.site.test_page import text
+
+
+def test_an_exponent_is_fitted_to_the_times_and_counts_of_one_series():
+    by_series = growth.lines(
+        made.table(), Wanted("tokens", "peak_bytes", "variant",
+                             where={"width": 1024, "op": "train *"})
+    )  # fmt: skip
+    assert list(by_series) == ["eager", "compiled", "graphed"]
+    fit = growth.fitted(by_series["eager"], "tokens", "peak_bytes")
+    assert fit.median == pytest.approx(1.0) and fit.points == 4
+    assert growth.fitted(by_series["eager"][:1], "tokens", "peak_bytes") is None
+    times = growth.fitted(by_series["eager"], "tokens", "median_s")
+    assert times.low < times.median < times.high and times.median < 1
+
+
+def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root):
+    counted = text(call("curve", of(root), **CURVE | {"y": "peak_bytes"}))
+    assert "exact: a straight line" in counted and "Counts have no noise" in counted
+    two = CURVE | {"where": CURVE["where"] | {"tokens": [256, 1024]}}
+    assert "no interval: it takes 3 sizes" in text(call("curve", of(root), **two))
+    assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))
+    failed = text(call("curve", of(root), **CURVE | {"where": {"width": 4096, "op": "train *"}}))
+    assert made.WHY in failed
