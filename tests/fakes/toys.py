@@ -83,6 +83,8 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
     "ladder.training": TRACED
     | {"width": 32, "batch": 2, "sequence": 16, "iters": 6, "budget_s": 0.05},
+    "roofline.first_layer": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
+    "roofline.operations": {"device": "cpu", "scale": 1e-6, "iters": 6, "budget_s": 0.02},
     "autograd_graph.census": NARROW | {"seq": 16},
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
