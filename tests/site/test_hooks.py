@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from shutil import copytree
 
 import pytest
+from mkdocs.plugins import EVENTS
 
 from anatomy.record import recording
 from anatomy.record.showing import Asked
@@ -391,3 +393,9 @@ def test_an_interrupt_waits_for_the_recorder_to_clean_up(recorder, tmp_path):
     with pytest.raises(AnatomyError, match="What was finished is kept"):
         recorder(code)
     assert (tmp_path / "cleaned").exists()
+
+
+def test_the_hooks_are_what_mkdocs_calls():
+    events = runpy.run_path(str(CHECKOUT / "hooks" / "events.py"))
+    named = {name for name in events if name.startswith("on_")}
+    assert named and named <= {f"on_{event}" for event in EVENTS}, "an event is mistyped"
