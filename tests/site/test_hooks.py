@@ -165,9 +165,8 @@ def test_a_failing_block_fails_every_kind_of_build_with_a_message(project, optio
 
 def test_all_wrong_pages_are_told_at_once(project):
     bad = failing("undefined")
-    built = project.write(
-        index=f"# Home\n\n{REFERENCE.replace('ratio', 'no')}\n", a=bad, b=bad
-    ).build()
+    home = f"# Home\n\n{REFERENCE.replace('ratio', 'no')}\n"
+    built = project.write(index=home, a=bad, b=bad).build()
     assert "3 things are wrong on the pages" in built.said
     assert all(place in built.said for place in ("index.md:3", "a.md:8", "b.md:8"))
 
@@ -396,6 +395,6 @@ def test_an_interrupt_waits_for_the_recorder_to_clean_up(recorder, tmp_path):
 
 
 def test_the_hooks_are_what_mkdocs_calls():
-    events = runpy.run_path(str(CHECKOUT / "hooks" / "events.py"))
-    named = {name for name in events if name.startswith("on_")}
+    names = runpy.run_path(str(CHECKOUT / "hooks" / "events.py"))
+    named = {each for each in names if each.startswith("on_")}
     assert named and named <= {f"on_{event}" for event in EVENTS}, "an event is mistyped"
