@@ -226,6 +226,7 @@ def test_again_goes_on_with_what_was_measured_least_often():
     def item(state, occasions):
         return Item("toy.fine", {}, Freshness(state, ""), occasions=occasions)
 
+    assert Item("toy.fine", {}, Freshness("missing", "")).occasions == 0
     once, twice, stale = item("current", 1), item("current", 2), item("code-changed", 3)
     assert recorder.due([twice, once, stale], "again") == [once, stale]
     assert recorder.due([twice, twice], "again") == [twice, twice]

@@ -99,10 +99,18 @@ def test_an_encrypted_file_ends_the_set(tmp_path, bit, refused):
         spoiled[at : at + 2] = struct.pack("<H", bit)
     source.write_bytes(spoiled)
     if refused:
-        with pytest.raises(RecordingError, match="is encrypted"):
+        with pytest.raises(RecordingError, match="is encrypted, or oddly compressed"):
             unpacked(source)
     else:
         assert list(unpacked(source)) == [PLACE]
+
+
+def test_a_file_compressed_in_a_way_that_few_can_read_ends_the_set(tmp_path):
+    source = tmp_path / "set.zip"
+    with zipfile.ZipFile(source, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr(PLACE, save(tmp_path / "recordings").read_bytes())
+    with pytest.raises(RecordingError, match="is encrypted, or oddly compressed"):
+        unpacked(source)
 
 
 def test_bombs_are_ended_before_they_are_unpacked(tmp_path, monkeypatch):

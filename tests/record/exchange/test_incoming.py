@@ -160,6 +160,15 @@ def test_what_was_measured_later_by_the_same_code_is_one_more_occasion(folders):
     assert [each["started_at"][:10] for each in joined["occasions"]] == ["2026-11-20"]
 
 
+def test_a_broken_recording_beside_it_keeps_no_set_out(folders):
+    save(folders[0])
+    broken = folders[1] / "toy-gpu" / "tensor_layout.report" / "default.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("{")
+    (file,) = incoming.take(incoming.look(*folders), folders[1])
+    assert recording.load(file) and broken.read_text() == "{"
+
+
 def test_earlier_occasions_of_both_sides_are_kept_in_their_order(folders):
     save(folders[1], day=20)
     save(folders[0], day=19)
