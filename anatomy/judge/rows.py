@@ -265,9 +265,11 @@ def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) 
         case "s":
             return units.seconds(value, low, high, most)
         case "B" if column != "bytes":  # a count of work, printed as it is
-            exact = isinstance(value, int) and value < 2**20  # a layout is about single bytes
+            exact = isinstance(value, int) and value < 2**14  # a layout is about single bytes
             return f"{value} B" if exact else units.byte_count(value)
-        case "MHz" | "W" | "°C" as unit:
+        case "B/s" | "FLOP/s" as unit:
+            return units.rate(value, unit, low, high, most)
+        case "MHz" | "W" | "°C" | "FLOP/B" as unit:
             return f"{units.significant(value, 4)} {unit}"
     return units.format_value(value)
 

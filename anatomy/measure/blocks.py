@@ -94,8 +94,13 @@ def run(
     measured = Measured([[] for _ in samplers], [[] for _ in samplers])
     seen: list[list[dict]] = [[] for _ in samplers]
     caps: list[list[float]] = [[] for _ in samplers]
-    started = watch.now()
+    started, waited_s = watch.now(), turns.waited_s
     attempts = 0
+
+    def spent_s() -> float:
+        """Seconds since it began, without those in which another process had its turn."""
+        return watch.now() - started - (turns.waited_s - waited_s)
+
     while measured.blocks < looks[-1]:
         order = orders[attempts % len(orders)]
         with turns.turn(alone=any(sampler.of_host for sampler in samplers)):
@@ -103,7 +108,7 @@ def run(
         attempts += 1
         if causes:
             measured.discarded.update(causes)
-            late = watch.now() - started > PATIENCE * budget_s
+            late = spent_s() > PATIENCE * budget_s
             _refuse_if_hopeless(measured, attempts, looks[0], late=late)
             continue
         for index, (samples, after, capped) in parts.items():
@@ -120,7 +125,7 @@ def run(
             within_reach = OUT_OF_REACH * precision * math.sqrt(looks[-1] / measured.blocks)
             if half_width <= precision or 0 < within_reach < half_width:
                 break
-        spent = watch.now() - started > budget_s
+        spent = spent_s() > budget_s
         if spent and (enough or (not patient and measured.blocks >= min(LEAST_BLOCKS, looks[0]))):
             break
     measured.power_limited = [any(c) if c and None not in c else None for c in caps]

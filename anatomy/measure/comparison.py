@@ -28,8 +28,6 @@ MOST_REPEATS = 1000
 LEAST_SAMPLES_P99 = 100
 # The steady period is that of so many seconds of calls, but of so few calls at least, or so many.
 PERIOD_S, LEAST_CALLS, MOST_CALLS = 2e-3, 3, 200
-# Quantities that are the host's, not the GPU's.
-OF_HOST = ("host_enqueue", "step_wall")
 
 
 @dataclass(frozen=True)
@@ -194,7 +192,9 @@ def _require_alone(watch: Stopwatch, allowed: bool | None) -> int | None:
 
 
 def _prepared(watch: Stopwatch, name: str, ring, quantity) -> sampling.Sampler:
-    if watch.leaves_work(ring[0]):
+    # An event sees one stream. The host's clock waits for all of the device, at a sample's end or
+    # before it begins.
+    if quantity not in sampling.OF_HOST and watch.leaves_work(ring[0]):
         raise MeasurementError(
             f"{name} leaves work on another stream, which no event on this one can time. Let the "
             "current stream wait for it: torch.cuda.current_stream().wait_stream(other)."
@@ -213,7 +213,7 @@ def _warn_of_leaks(watch: Stopwatch, op: str, before: int | None, samplers: Mapp
 
 
 def _warn_of_company(watch: Stopwatch, op: str, quantity: str, before: int | None) -> None:
-    on_host = watch.device.type == "cpu" or quantity in OF_HOST
+    on_host = watch.device.type == "cpu" or quantity in sampling.OF_HOST
     now = watch.preemptions()
     if on_host and before is not None and now > before:
         watch.warnings.append(
@@ -260,7 +260,7 @@ def _kernels(seen: census.Census | None, *, named: bool) -> dict:
 def _period_s(watch: Stopwatch, sampler: sampling.Sampler) -> float | None:
     """Seconds from call to call as the host sees it, back to back, which is longer than a call
     takes the GPU where the host sets the pace; None where that is no question."""
-    if watch.device.type != "cuda" or sampler.quantity in OF_HOST:
+    if watch.device.type != "cuda" or sampler.quantity in sampling.OF_HOST:
         return None
     calls = max(LEAST_CALLS, min(MOST_CALLS, int(PERIOD_S / sampler.period_s)))
     return watch.wall(list(sampler.ring[:1]) * calls) / calls

@@ -17,6 +17,8 @@ from anatomy.table.errors import MeasurementError
 
 Quantity = Literal["gpu_cold", "gpu_warm", "host_enqueue", "step_wall"]
 QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "step_wall")
+# Those that are the host's, read off its clock and not off events.
+OF_HOST = ("host_enqueue", "step_wall")
 
 # A batch lasts at least this long, so that an event pair of about 1.3 us is 0.3 % of it or less.
 # A longer call is a sample by itself: with four in a sample the parts of a block grew to 30 ms and
@@ -24,8 +26,10 @@ QUANTITIES: tuple[Quantity, ...] = ("gpu_cold", "gpu_warm", "host_enqueue", "ste
 # 0.2 to 3.6 %.
 BATCH_S = 400e-6
 # A wall-clock batch begins with an idle device and ends with one synchronize, about 15 us of it;
-# they must be a small part of the whole.
-WALL_BATCH_S = 8e-3
+# they must be a small part of the whole. And its first call finds nothing queued that a host ahead
+# of its device would have left in a steady loop, so it is one of so many calls, until the batch
+# lasts twice as long.
+WALL_BATCH_S, WALL_CALLS = 4e-3, 8
 # The sleep in front of queued calls: this long, and this many times what the host needs to queue
 # them.
 HOLD_MARGIN_S, HOLD_FACTOR = 20e-6, 1.5
@@ -35,6 +39,9 @@ CLOCK_MATTERS_S = 500e-6
 CHUNK = 16
 # A call longer than this is called no more often than its samples need.
 SLOW_S = 0.02
+# And of one longer than this a single call says how long it takes, on the wall: how many calls make
+# a sample depends on it, and no figure does.
+LONG_S = 2e-3
 # How often a leaking sample is retaken with twice the sleep before it is called launch-inclusive.
 RETAKES = 4
 # A host that needs this share of a step to ask for it sets the pace, now and then at least.
@@ -168,8 +175,12 @@ def prepare(
     once_s = watch.wall(ring[:1])
     repeats = 1 if once_s > SLOW_S else 3
     enqueue_s = median(watch.enqueue(call) for _ in range(2 * repeats - 1))
-    synchronizes = watch.synchronizes(call)
-    walls = (watch.wall(ring[:1] * repeats) / repeats for _ in range(repeats))
+    # A sleep that hides dispatch would be waited for by a call that synchronizes. A clock on the
+    # host hides nothing, and what it says has launches in it whatever the call does.
+    synchronizes = quantity not in OF_HOST and watch.synchronizes(call)
+    # Beside a call of milliseconds, what a clock on the wall adds is next to nothing.
+    rounds = repeats if once_s < LONG_S else 1
+    walls = (watch.wall(ring[:1] * rounds) / rounds for _ in range(rounds))
     period_s = max(once_s if repeats == 1 else median(walls), 1e-9)
     way, calls = _way(watch, ring, quantity, period_s)
     clock_s = watch.calibration.clock_s
@@ -208,8 +219,8 @@ def _way(
     if quantity == "host_enqueue":
         return "enqueue", 1
     if quantity == "step_wall":
-        least = max(WALL_BATCH_S, 100 * watch.calibration.synchronize_s)
-        return "wall", 2 ** math.ceil(math.log2(max(1.0, least / period_s)))
+        least = max(WALL_BATCH_S, 100 * watch.calibration.synchronize_s) / period_s
+        return "wall", max(_power_of_two(least), min(WALL_CALLS, _power_of_two(2 * least)))
     if quantity == "gpu_warm":
         return "batch", _calls(BATCH_S, period_s, 0.0)
     return ("rotated", len(ring)) if len(ring) > 1 else ("alone", 1)
@@ -219,6 +230,10 @@ def _calls(least_s: float, period_s: float, enqueue_s: float) -> int:
     """Calls in a batch of at least `least_s` seconds that the launch queue can hold. A power of
     two: what a batch costs beside its calls is divided by their number, so figures of one callable
     would differ if each chose a number of its own."""
-    wanted = 2 ** math.ceil(math.log2(max(1.0, least_s / period_s)))
+    wanted = _power_of_two(least_s / period_s)
     fits = QUEUE_LIMIT // max(1, math.ceil(enqueue_s / LAUNCH_S))
     return max(1, min(wanted, 2 ** int(math.log2(max(1, fits)))))
+
+
+def _power_of_two(least: float) -> int:
+    return 2 ** math.ceil(math.log2(max(1.0, least)))

@@ -31,7 +31,8 @@ def width(number: int) -> None:
 
 
 def weights(width: int, layers: int) -> None:
-    """Raise OutOfMemory for a transformer that would not fit the host, where it is drawn."""
+    """Raise OutOfMemory for a transformer that the host has no room for: each layer is Python's
+    objects there, wherever its weights are, and what it is held against may be computed there."""
     need = layers * (12 * width * width * 4 + LAYER_BYTES)  # in float32
     host.require_bytes("cpu", need, f"A transformer of {layers} layers of width {width}")
 

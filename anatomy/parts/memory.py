@@ -2,7 +2,6 @@
 without what libraries take themselves."""
 
 import gc
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ import torch
 
 from anatomy.machine import host
 from anatomy.measure.cache import last_level_cache_bytes
+from anatomy.measure.stopwatch import compilations
 from anatomy.record.requirements import Capacity, without_format
 
 
@@ -64,7 +64,9 @@ def without_formats(dtypes: Mapping[str, str], where: torch.device) -> dict[str,
 
 def give_back(where: torch.device) -> None:
     """Forget all compiled code, and give the memory of what is gone back to the device."""
-    if "torch._dynamo" in sys.modules:  # else nothing was compiled, and to load it takes seconds
+    if (
+        compilations()
+    ):  # else nothing is to be forgotten, and asking would import all of the compiler
         torch.compiler.reset()
     gc.collect()
     if where.type == "cuda":

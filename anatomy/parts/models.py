@@ -1,6 +1,7 @@
 """The transformer that axioms are tried on: a GPT's usual layers, sized by their width."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -56,10 +57,17 @@ class Block(nn.Module):
 
 def transformer(width: int, layers: int, device: torch.device, dtype: torch.dtype) -> nn.Sequential:
     """`layers` blocks, the same weights each time; `width` is whole heads, or one narrow head."""
-    with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
+    with drawn_on(device):
+        return nn.Sequential(*(Block(width).to(dtype) for _ in range(layers)))
+
+
+@contextmanager
+def drawn_on(device: torch.device) -> Iterator[None]:
+    """Draw weights where they are needed, the same each time: a CPU takes seconds for large ones.
+    The caller's own random numbers stay as they were."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), device:
         torch.manual_seed(0)
-        model = nn.Sequential(*(Block(width) for _ in range(layers)))
-    return model.to(device, dtype)
+        yield
 
 
 def half(where: torch.device) -> torch.dtype:

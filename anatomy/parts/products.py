@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 
 from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
+from anatomy.parts.repeats import least_calls
 from anatomy.table import formulas
 
 Side = tuple[int, int, int]  # M, N, K
@@ -45,7 +47,7 @@ def products(dtype: str, sides: Sequence[Side], where: torch.device, iters: int)
             bytes=moved,
             limit=f"matmul {dtype}",
             device=where,
-            iters=iters,
+            iters=least_calls(iters, calls.values(), stopwatch_for(where)),
         ).table
 
 

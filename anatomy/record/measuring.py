@@ -85,12 +85,14 @@ class Measurer:
                 f"The code of {name} was edited while it was measured, so the result belongs to "
                 "neither version. Measure it again."
             )
+        waited_s = sum(each["method"].get("waited_s", 0.0) for each in outcomes)
         return {
             "experiment": name,
             "params": full,
             **merging.merged_outcomes(outcomes),
             "code": {**vars(code), "scheme": SCHEME, "commit": commit, "dirty": dirty},
-            "seconds": round(time.monotonic() - started, 3),
+            # Without the turns of workers on other GPUs: so long it takes on one.
+            "seconds": round(time.monotonic() - started - waited_s, 3),
         }
 
     def _ask(self, name: str, params: dict, timeout_s: float, warm: Nursery | None) -> dict:

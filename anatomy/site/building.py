@@ -23,7 +23,7 @@ from anatomy.figures.charts import strips
 from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
-from anatomy.site import cards, collecting, editions, reading, ways
+from anatomy.site import cards, collecting, editions, lessons, reading, ways
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
@@ -171,8 +171,14 @@ class Building:
         return self._printed[place]
 
     def page_done(self, html: str) -> list[str]:
-        """Which blocks of the page begun last are text in it."""
+        """Which blocks of the page begun last are text in it, and what is wrong with its boxes."""
+        name = self.edition(self._page)[1]
+        front, text = self.fronts.get(name), self.texts.get(name, "")
+        boxes = lessons.problems(html, front.day) if front and front.day else ()
         return [
+            f"{name}:{text.partition(place)[0].count(chr(10)) + 1 if place in text else 1}: {wrong}"
+            for place, wrong in boxes
+        ] + [
             f"{place}: the block was not run: Markdown takes it for ordinary text here."
             for place in self._printed
             if place not in self._ran or re.search(rf"{re.escape(place)}(\"|&quot;) idprefix", html)
@@ -185,6 +191,11 @@ class Building:
         if name != glossary.PAGE:
             html = glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
         front = self.fronts.get(name)
+        if front and front.day:
+            where = {"page": name, "url": self.pages[name], "pages": self.pages}
+            html = lessons.framed(
+                html, front.day, Showing(self.root, self.machine, **where, fronts=self.fronts)
+            )
         return reading.with_line(html, front.needs if front else ())
 
     def with_pictures(self, page: str, html: str) -> str:

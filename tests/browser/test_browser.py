@@ -12,6 +12,7 @@ import pytest
 
 from anatomy.claims import all_claims
 from anatomy.figures.text import frontmatter
+from tests.browser.contrast import LEAST, contrasts
 from tests.fakes.sites import CHECKOUT, Built, Project
 from tests.site import links
 
@@ -159,25 +160,10 @@ def looked_at(page, *, wide: bool) -> dict:
 @pytest.mark.parametrize("setting", ["light", "dark"])
 def test_text_of_charts_and_strips_stands_out_from_the_page(opened, setting):
     page = opened(CHARTS, setting)
-    contrasts = page.evaluate(
-        """() => {
-          const rgb = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
-          const light = c => rgb(c).map(v => v / 255)
-            .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
-            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
-          const ground = light(getComputedStyle(document.body).backgroundColor);
-          const ratio = c => { const l = light(c);
-            return (Math.max(l, ground) + .05) / (Math.min(l, ground) + .05); };
-          const found = [];
-          for (const e of document.querySelectorAll('.chart svg[data-wide] text'))
-            found.push(['chart', ratio(getComputedStyle(e).fill)]);
-          for (const e of document.querySelectorAll('p.from, table.figures td, .ci'))
-            found.push([e.className || e.tagName, ratio(getComputedStyle(e).color)]);
-          return found;
-        }"""
-    )
-    assert len(contrasts) > 50
-    assert [each for each in contrasts if each[1] < 4.5] == []  # WCAG 2.1, 1.4.3
+    found = contrasts(page, ".chart svg[data-wide] text", "fill")
+    found += contrasts(page, "p.from, table.figures td, .ci")
+    assert len(found) > 50
+    assert [each for each in found if each[1] < LEAST] == []
 
 
 def test_letters_of_pictures_are_the_pages_own_and_code_is_set_as_code(opened):

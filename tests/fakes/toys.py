@@ -34,6 +34,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "limits.ceilings": {"device": "cpu", "scale": 0.005, "iters": 6},
     "limits.bandwidth": {"device": "cpu", "scale": 0.001, "iters": 6},
     "limits.floors": {"device": "cpu", "iters": 6},
+    "limits.sustained": {"device": "cpu", "side": 32, "seconds": 0.2},
     "harnesses.estimates": {"device": "cpu", "scale": 0.005, "replicates": 1, "budget_s": 0.01},
     "worked_example.kernel": {"device": "cpu", "dtype": "fp32", "m": 64, "k": 64},
     "harnesses.reference": {"device": "cpu", "scale": 0.005},
@@ -82,6 +83,8 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
     "ladder.training": TRACED
     | {"width": 32, "batch": 2, "sequence": 16, "iters": 6, "budget_s": 0.05},
+    "roofline.first_layer": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
+    "roofline.operations": {"device": "cpu", "scale": 1e-6, "iters": 6, "budget_s": 0.02},
     "autograd_graph.census": NARROW | {"seq": 16},
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
@@ -91,6 +94,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
 TOY = {name: {"device": "cpu"} for name in signatures.experiments()} | SIZES
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
+    "limits.sustained",
     "tensor_layout.",
     "harnesses.",
     "precision.gradients",

@@ -373,7 +373,7 @@ def test_what_judges_gives_the_room_no_other_defaults_than_its_own():
         ("gpu_warm", 1, "cpu", "host clock around 4 calls back to back"),
         ("gpu_cold", 1, "cpu", "host clock around each call, flushed"),
         ("host_enqueue", 1, "cuda", "host clock around one call, queue empty"),
-        ("step_wall", 1, "cuda", "host clock around 64 calls and a synchronize"),
+        ("step_wall", 1, "cuda", "host clock around 32 calls and a synchronize"),
     ],
 )
 def test_a_row_says_how_its_samples_were_taken(quantity, sets, device, words):

@@ -4,10 +4,14 @@ import select
 import subprocess
 import sys
 import threading
+import time
+from contextlib import contextmanager
 
 import pytest
 
+from anatomy.comparison import compare
 from anatomy.measure import turns
+from tests.fakes.fake_stopwatch import Fake, FakeStopwatch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="takes turns by POSIX locks")
 PATIENCE_S = 60
@@ -81,6 +85,37 @@ def test_who_waits_to_be_alone_is_not_kept_out_by_others_that_share(begun):
     assert not late.inside(0.3)
     shares.leave()
     assert alone.inside() and not late.inside(0.0)
+
+
+def test_what_a_turn_was_waited_for_is_known(begun):
+    first = begun(alone=True)
+    assert first.inside()
+    before = turns.waited_s
+    threading.Timer(0.3, first.leave).start()
+    with turns.turn(alone=True):
+        waited_s = turns.waited_s - before
+        time.sleep(0.1)  # its own turn is not waited for
+    assert 0.2 < waited_s == turns.waited_s - before < PATIENCE_S
+
+
+def test_what_others_take_is_no_part_of_the_budget(monkeypatch):
+    def blocks_taken(watch):
+        fake = Fake(watch, 1e-3)
+        how = {"budget_s": 0.3, "precision": 0.0, "settle_cap_s": 0.0, "profile": False}
+        return len(compare({"a": fake}, watch=watch, **how).table.blocks_s[0])
+
+    @contextmanager
+    def turn(*, alone):
+        watch.time_s += 1.0
+        turns.waited_s += 1.0
+        yield
+
+    alone = blocks_taken(FakeStopwatch(noise=0.002))
+    watch = FakeStopwatch(noise=0.002)
+    monkeypatch.setattr(turns, "turn", turn)
+    monkeypatch.setattr(turns, "waited_s", 0.0)
+    assert blocks_taken(watch) == alone == turns.waited_s
+    assert 24 < alone < 48, "the budget ended them"
 
 
 def test_a_process_that_dies_keeps_nobody_waiting(begun):

@@ -104,13 +104,26 @@ def test_a_matrix_need_not_be_square():
     assert shapes["sliced_offset_view"] == (6, 9) and shapes["as_strided_view"] == (6, 5)
 
 
-def test_three_operations_in_two_quantities_and_the_half_has_its_own_control(table):
+def test_three_operations_and_the_half_has_its_own_control(table):
     found = table("contiguity.bench")
     assert set(found.op) == {"matmul", "layer_norm", "layer_norm_chain"}
-    assert set(found.quantity) == {"gpu_warm", "gpu_cold"}
+    assert set(found.quantity) == {"gpu_warm"}
     strided = found[found.variant == "as_strided_view"]
     assert set(strided.control) == {"contiguous_half"}
-    assert len(found) == 3 * 2 * (len(VARIANTS) + 1)
+    assert len(found) == 3 * (len(VARIANTS) + 1)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "asked"),
+    [
+        ("matmul", "fp16", ("gpu_warm",)),
+        ("layer_norm", "fp16", ("gpu_warm", "gpu_cold")),
+        ("layer_norm_chain", "fp16", ("gpu_warm", "gpu_cold")),
+        ("layer_norm", "bf16", ("gpu_warm",)),
+    ],
+)
+def test_one_format_tells_what_a_cold_cache_costs_a_norm(op, dtype, asked):
+    assert contiguity.quantities(op, dtype) == asked
 
 
 def test_the_chain_computes_what_layer_norm_computes():
@@ -211,6 +224,16 @@ def test_the_working_sets_are_close_where_the_cache_is_full():
 def test_a_cpu_has_no_floors_and_says_so(table):
     found = table("limits.floors")
     assert set(found.op) == {"launch", "wait", "graph"} and found.note.notna().all()
+
+
+def test_products_in_a_row_go_on_for_as_long_as_they_are_asked_to(table):
+    found = table("limits.sustained")
+    alone, *in_a_row = found.itertuples()
+    assert (alone.variant, alone.after_s, alone.samples) == ("after a rest", 0.0, 12)
+    assert {row.variant for row in in_a_row} == {"in a row"}
+    ends = [row.after_s for row in in_a_row]
+    assert ends == sorted(ends) and ends[-2] < 0.2 <= ends[-1]
+    assert (found.median_s > 0).all() and set(found.flops) == {2 * 32**3}
 
 
 @pytest.mark.parametrize("op", WAYS)

@@ -94,6 +94,7 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                     "training C=4096 B=8 T=1024",
                 ],
                 "ladder.traffic": ["forward and backward T=8192 H=8"],
+                "memory_ladder.bandwidth": ["write 2.00 GiB", "write 4.00 GiB"],
             },
         ),
         (24, {"ladder.regimes": ["training C=4096 B=8 T=1024"]}),

@@ -37,6 +37,8 @@ OURS = {
     "fences": {"fence.line + offset", "name", "own", "page", "value"},
     "framing": {"f' {kind}' if kind and body else ''"},
     "frontiers": {"kind"},
+    "lessons": {"minutes", "name"},
+    "lists": {"' long' if long else ''"},
     "matrices": {"len(alongs)"},
     "preview": {"_STYLE"},
     "printing": {"side"},

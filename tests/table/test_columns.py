@@ -125,11 +125,12 @@ def test_every_declared_column_is_returned_by_some_experiment():
 def derived() -> set[str]:
     """Columns that rows get when they are read."""
     from anatomy import judge
-    from anatomy.judge import rows
+    from anatomy.judge import rows, rules
 
+    ruled = {name for each in rules.rules() for name in each.columns}
     row = {"median_s": 1.0, "low_s": 0.9, "high_s": 1.1, "bytes": 1, "limit": "copy"}
     row |= {f"ratio{over}{end}": 1.0 for over in ("", "_before") for end in ("", "_low", "_high")}
-    return {*rows.derived(row, None), *judge.PROCESSES, *judge.STANDING} - set(row)
+    return {*rows.derived(row, None), *judge.PROCESSES, *judge.STANDING, *ruled} - set(row)
 
 
 def texts_of(folder: str) -> set[str]:

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from anatomy.chapters.autograd.requirements import Problem
 from anatomy.numerics import formats
-from anatomy.parts import attention
+from anatomy.parts import attention, models
 from anatomy.parts.attention import BACKENDS, SWITCHES, WAYS
 from anatomy.table.errors import BadParameter
 
@@ -133,8 +133,7 @@ def attends(sequence: int, ordinary: Mapping[str, bool]) -> dict[str, nn.Module]
 
 def layer(size: Size, attend: nn.Module, where: torch.device) -> Layer:
     """A layer with weights that are the same each time."""
-    with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
-        torch.manual_seed(0)
+    with models.drawn_on(where):
         made = Layer(size.width, size.heads, attend)
     return made.to(where, formats.storage(size.dtype))
 

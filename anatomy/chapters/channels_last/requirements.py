@@ -36,8 +36,8 @@ def cells(dtype: str, scale: float, full: bool) -> Iterator[Cell]:
             for phase in PHASES if full or batch == batches[-1] else PHASES[:1]:
                 for each in formats:
                     yield _cell(what, phase, each, batch) | {"channels": layer[0]}
-        for each in [name for name in ("fp32", "bf16") if name in formats]:
-            yield _cell(what, CONVERSION, each, batches[-1]) | {"channels": layer[0]}
+        # A copy is a matter of bytes, so one format tells of all.
+        yield _cell(what, CONVERSION, formats[-1], batches[-1]) | {"channels": layer[0]}
 
 
 def network_cells(dtype: str, scale: float, full: bool) -> Iterator[Cell]:

@@ -25,7 +25,7 @@ from anatomy.table import formulas
 
 Layer = Callable[[Tensor, Tensor], Tensor]
 
-BREAKS = (0, 1, 2, 4, 8, 16)
+BREAKS = (0, 1, 4, 16)
 EAGER, NONE = "eager", "0 breaks"
 SETTLE_S = 1.0  # of settling, or the budget if that is less; all variants have run before
 ALLOWED_CHAIN = 2**-5  # 17 roundings to 16 bits, errors of 2**-9 that add up as random ones do

@@ -47,7 +47,7 @@ def map(
         A comparison for each cell, in step_wall, for the host's dispatch is what compiling saves in
         small layers: `eager`, the control; `compiled`, with defaults; in some cells
         `reduce-overhead`, with CUDA graphs, whose memory is in `reserved_bytes` alone. Rows of op
-        `first call` hold `setup_s`, one sample each; `compiler, first call` pays the imports.
+        `first call` hold `setup_s`, one sample each; `compiler, first call` is its start.
     """
     where = formats.torch_device(device)
     required = requirements.map(memory.capacity(where), task, dtype, scale, full)
@@ -131,7 +131,7 @@ def breaks(
 def recompiles(
     device: str = "cuda:0",
     backend: Literal["inductor", "eager"] = "inductor",
-    lengths: Annotated[int, Between(2, 1_000)] = 20,
+    lengths: Annotated[int, Between(2, 1_000)] = 12,
     width: Length = 1024,
 ) -> pd.DataFrame:
     """Call one compiled function with many sequence lengths, and count what it compiles.

@@ -138,7 +138,8 @@ def _cell(cell: Cell, watch: Stopwatch, backend: str, iters, budget_s, modes) ->
         limit="matmul bf16",
         device=where,
         iters=iters,
-        budget_s=budget_s,
+        # What comes before the blocks counts: checks and kernels, of every layer.
+        budget_s=budget_s * cell.layers,
         settle_cap_s=min(SETTLE_S, budget_s),
         profile=True,
     ).table
@@ -155,8 +156,7 @@ def layer_of(cell: Cell, where: torch.device) -> nn.Module:
     stored = torch.float32 if cell.dtype == AMP else torch.bfloat16
     if cell.layer == PLAIN:
         return models.transformer(cell.width, cell.layers, where, stored)
-    with torch.random.fork_rng(devices=[]):  # the caller's own random numbers stay as they were
-        torch.manual_seed(0)
+    with models.drawn_on(where):
         stack = (WrittenOut(cell.width, cell.sequence) for _ in range(cell.layers))
         model = nn.Sequential(*stack) if cell.layers > 1 else next(stack)
     return model.to(where, stored)

@@ -136,7 +136,7 @@ def reference(task: Task, x: Tensor) -> Tensor:
 
 
 def first_compilation(watch: Stopwatch) -> dict:
-    """The row of the first thing compiled, which pays for the compiler's own imports."""
+    """The row of the first thing compiled, which pays for the start of the compiler."""
     x = torch.ones(8, device=watch.device)
     run = torch.compile(torch.add)
     return _first(COMPILER, 1, watch.wall([lambda: run(x, x)]))

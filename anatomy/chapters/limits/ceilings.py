@@ -11,6 +11,7 @@ import torch
 
 from anatomy.chapters.limits import floors as limits_floors
 from anatomy.chapters.limits import memory, requirements
+from anatomy.chapters.limits import sustained as limits_sustained
 from anatomy.chapters.limits.requirements import (
     FORMATS,
     OPS,
@@ -19,10 +20,11 @@ from anatomy.chapters.limits.requirements import (
     size_name,
     working_sets,
 )
+from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
 from anatomy.parts import grid, products
 from anatomy.parts import memory as memory_of_device
-from anatomy.record.bounds import Count, Scale
+from anatomy.record.bounds import Count, Length, Scale, Seconds
 from anatomy.record.declare import experiment
 from anatomy.record.requirements import Requirement
 
@@ -32,6 +34,9 @@ GROUP_S = 3.0  # seconds of 48 blocks of the 16 variants of sizes timed together
 @experiment("limits.ceilings", page="limits.md", command="limits", timeout_s=400)
 def ceilings(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 60) -> pd.DataFrame:
     """Measure the ceilings: copy, read and write bandwidth, and products by number format.
+
+    Args:
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per size and way; a ceiling is the largest rate among the rows of one `limit`:
@@ -88,12 +93,39 @@ def floors(device: str = "cuda:0", iters: Count = 100) -> pd.DataFrame:
 
     Args:
         device: A GPU, such as cuda:0; a CPU has none of these costs.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per operation (`launch`, `wait`, `graph`), quantity and variant; `host_enqueue` is
         the host's time until the call returns, from an empty queue, the others the period of calls.
     """
     return _joined(list(limits_floors.costs(formats.torch_device(device), iters)))
+
+
+@experiment("limits.sustained", page="limits.md", command="limits-sustained", timeout_s=100)
+def sustained(device: str = "cuda:0", side: Length = 8192, seconds: Seconds = 3.0) -> pd.DataFrame:
+    """Time one fp16 product after a rest, and the same in a row for seconds.
+
+    Args:
+        side: Rows and columns of the matrices.
+        seconds: How long products run in a row.
+
+    Returns:
+        A row of the products that a rest came before, and one for every 50 ms of those in a row,
+        `after_s` of them without a rest, with the clock and the power just behind.
+    """
+    where = formats.torch_device(device)
+    on = memory_of_device.capacity(where)
+    op = requirements.sustained_op(side)
+    watch = stopwatch_for(where)
+    return grid.measure_cells(
+        [{"op": op}],
+        lambda cell: pd.DataFrame(limits_sustained.products(op, side, seconds, watch)),
+        variants=(limits_sustained.ALONE, limits_sustained.IN_A_ROW),
+        quantity="gpu_warm",
+        where=where,
+        required=requirements.sustained(on, side),
+    )
 
 
 def _fitting(

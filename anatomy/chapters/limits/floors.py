@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
+from anatomy.parts.repeats import least_calls
 
 Call = Callable[[], Tensor]
 
@@ -47,6 +49,7 @@ def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
         ("wait", *waits(x)),
         ("graph", graphs, dict.fromkeys(graphs, lambda: x.double() + 1)),
     ):
+        least = least_calls(iters, calls.values(), stopwatch_for(where))
         for quantity in QUANTITIES[op]:
             # On the GPU there is nothing to time of a call that gives it nothing to do.
             idle = IDLE if quantity == "gpu_warm" else ()
@@ -56,7 +59,7 @@ def costs(where: torch.device, iters: int) -> Iterator[pd.DataFrame]:
                 quantity=quantity,
                 op=op,
                 device=where,
-                iters=iters,
+                iters=least,
                 budget_s=BUDGET_S,
                 profile=False,
             ).table

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from anatomy.chapters.limits.requirements import COLUMNS, size_name
 from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
+from anatomy.parts.repeats import least_calls
 
 # A way to do it, and its exact result: the same values in the same type, or sums in float64.
 Way = tuple[Callable[[], Tensor], Callable[[], Tensor]]
@@ -36,7 +38,7 @@ def moved(sets: list[int], op: str, where: torch.device, iters: int, **given: An
         bytes=bytes_,
         limit=op,
         device=where,
-        iters=iters,
+        iters=least_calls(iters, calls.values(), stopwatch_for(where)),
         **given,
     ).table
     origin = [name.removesuffix(" (again)") for name in table.variant]

@@ -50,6 +50,19 @@ def floors(on: Capacity) -> Iterator[Requirement]:
     yield Requirement("floors", 2**20)
 
 
+@requires("limits.sustained")
+def sustained(on: Capacity, side: int) -> Iterator[Requirement]:
+    """Two factors, drawn in float32, and a result in fp16; and all of them in float64."""
+    item = ITEM_BYTES["fp16"]
+    need = 3 * item * side**2 + 8 * 2 * side**2 + check_bytes(side**2)
+    yield Requirement(sustained_op(side), need, "fp16")
+
+
+def sustained_op(side: int) -> str:
+    """As the table has it."""
+    return f"matmul fp16 {side} x {side} x {side}"
+
+
 def _moved(op: str, sizes: list[int]) -> Iterator[Requirement]:
     for place, size in enumerate(sizes):
         part = min(size // ITEM_BYTES["fp32"], CHECKED_ROWS)  # of what is compared at a time

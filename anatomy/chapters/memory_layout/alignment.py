@@ -11,10 +11,12 @@ from anatomy.chapters.memory_layout import requirements
 from anatomy.chapters.memory_layout.contiguity import matmul
 from anatomy.chapters.memory_layout.requirements import ALIGNED_BYTES
 from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.parts import grid, memory
+from anatomy.parts.repeats import least_calls
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
@@ -38,6 +40,7 @@ def factorial(
     Args:
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 128 bytes; where K is not aligned, it is one less.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per combination. The control, `aligned`, is contiguous; `base+K` is the seed's
@@ -86,6 +89,7 @@ def thresholds(
     Args:
         n: Columns N of B; only the matrix product has them.
         k: Columns K of A, a multiple of 256 bytes; less by up to 128 bytes where K is swept.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per `factor` and alignment; the control, `aligned`, is contiguous. Where K is swept,
@@ -160,8 +164,10 @@ def _places_of(where, op, dtype, m, n, cells, iters) -> pd.DataFrame:
 
     flops, moved = _work(op, m, n, cells, size)
     with formats.products_in(dtype), torch.inference_mode():
+        rings = {name: [call(at, x) for x in buffers] for name, at in cells.items()}
+        first = (ring[0] for ring in rings.values())
         return compare(
-            {name: [call(at, x) for x in buffers] for name, at in cells.items()},
+            rings,
             reference={name: call(at, buffers[0], torch.float64) for name, at in cells.items()},
             allowed=ALLOWED_TF32 if (op, dtype) == ("matmul", "tf32") else ALLOWED[kind],
             quantity="gpu_cold",
@@ -170,7 +176,7 @@ def _places_of(where, op, dtype, m, n, cells, iters) -> pd.DataFrame:
             bytes=moved,
             limit=f"matmul {dtype}" if op == "matmul" else "copy",
             device=where,
-            iters=iters,
+            iters=least_calls(iters, first, stopwatch_for(where)),
         ).table
 
 

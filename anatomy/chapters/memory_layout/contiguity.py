@@ -10,17 +10,22 @@ from torch.nn import functional as F
 from anatomy.chapters.memory_layout import requirements
 from anatomy.chapters.memory_layout.tensor_layout import LAYOUTS, layouts
 from anatomy.comparison import Comparison, compare
+from anatomy.measure import stopwatch_for
 from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
-from anatomy.parts import grid, memory
+from anatomy.parts import grid, memory, repeats
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
 EPS = 1e-5
 BUDGET_S = 10.0  # for each of six comparisons; products at the power limit stay wide anyway
-QUANTITIES = ("gpu_warm", "gpu_cold")
+# One format is asked more than the others: norms from a cold cache, and all iterations of calls of
+# up to 2 ms, which tell how many are enough.
+IN_FULL = "fp16"
+LONG_S = repeats.LONG_S, 2e-3
+WARM, COLD = "gpu_warm", "gpu_cold"
 CHAIN_ROUNDINGS = 8  # to the chain's 16-bit type, one after each step; layer_norm rounds once
 
 
@@ -40,9 +45,14 @@ def bench(
 ) -> pd.DataFrame:
     """Time a matrix product, layer_norm and a hand-written layer norm on each layout of A.
 
+    Args:
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms, in fp16
+            over 2 ms.
+
     Returns:
-        One row per operation, quantity (gpu_warm, gpu_cold) and variant. `as_strided_view` has
-        `contiguous_half` as its control, which does the same work; all others have `contiguous`.
+        One row per operation, quantity (gpu_warm; of the norms in fp16 also gpu_cold) and variant.
+        `as_strided_view` has `contiguous_half` as its control, which does the same work; all others
+        have `contiguous`.
     """
     where = formats.torch_device(device)
     sets = rotation(m * k * formats.itemsize(dtype), where)
@@ -54,8 +64,10 @@ def bench(
         tables = []
         rings = {name: [_bind(call, a[name], weights) for a, weights in inputs] for name in LAYOUTS}
         kernels = True  # the same ones, cold or warm: they are listed once
-        for quantity in QUANTITIES:
-            found = _compare(op, quantity, rings, inputs[0], dtype, n, where, iters, kernels)
+        first = [ring[0] for ring in rings.values()]
+        calls = repeats.least_calls(iters, first, stopwatch_for(where), LONG_S[dtype == IN_FULL])
+        for quantity in quantities(op, dtype):
+            found = _compare(op, quantity, rings, inputs[0], dtype, n, where, calls, kernels)
             tables.append(found.table)
             kernels = found.census
         return pd.concat(tables, ignore_index=True)
@@ -65,10 +77,16 @@ def bench(
             [{"op": op} for op in CALLS],
             measure,
             variants=LAYOUTS,
-            quantity=QUANTITIES,
+            quantity=lambda cell: quantities(cell["op"], dtype),
             where=where,
             required=requirements.bench(memory.capacity(where), dtype, m, n, k),
         )
+
+
+def quantities(op: str, dtype: str) -> tuple[str, ...]:
+    """What is asked of an operation. A product reads each element so often that where it first lay
+    hardly counts. Of a norm it counts, but alike in every format, so that one tells of all."""
+    return (WARM, COLD) if op != "matmul" and dtype == IN_FULL else (WARM,)
 
 
 def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Comparison:
@@ -85,7 +103,7 @@ def _compare(op, quantity, rings, inputs, dtype, n, where, iters, kernels) -> Co
         moved = {name: formulas.layer_norm_bytes(m, k, size) for name, (m, k) in shapes.items()}
     return compare(
         # Warm means one set of buffers, cold means sets in turn.
-        {name: ring if quantity == "gpu_cold" else ring[0] for name, ring in rings.items()},
+        {name: ring if quantity == COLD else ring[0] for name, ring in rings.items()},
         control="contiguous",
         against={"as_strided_view": "contiguous_half"},
         reference={v: _bind(exact, view, weights, torch.float64) for v, view in views.items()},

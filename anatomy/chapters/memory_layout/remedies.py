@@ -1,7 +1,6 @@
 """What it costs to make a badly laid out matrix a good one, and when that pays: by `.contiguous()`,
 which keeps odd rows at odd distances, a padded copy, or a K made even with zeros in B."""
 
-import os
 from collections.abc import Callable
 from typing import Literal
 
@@ -18,6 +17,8 @@ from anatomy.measure.cache import rotation
 from anatomy.numerics import formats
 from anatomy.numerics.agreement import ALLOWED, ALLOWED_TF32
 from anatomy.parts import grid, memory
+from anatomy.parts.compiled import without_caches
+from anatomy.parts.repeats import least_calls
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 from anatomy.table import formulas, intervals
@@ -47,6 +48,7 @@ def payback(
 
     Args:
         k: Columns K of A, the reduction; the sliced view has one less.
+        iters: Least number of timed samples of each; a dozen where one lasts over 0.4 ms.
 
     Returns:
         One row per layout (`case`), `remedy` and `step`. A `use` row with a remedy has `uses`:
@@ -78,6 +80,7 @@ def _payback(where, dtype, m, n, k, iters) -> pd.DataFrame:
     used = [label for label in labels if label[2] == "use"]
     names = {label: " ".join(word for word in label if word != NONE) for label in labels}
     with formats.products_in(dtype), torch.inference_mode():
+        first = [made[0][label]["call"] for label in labels]
         result = compare(
             {names[label]: [steps[label]["call"] for steps in made] for label in labels},
             reference={names[label]: made[0][label]["exact"] for label in labels},
@@ -95,7 +98,7 @@ def _payback(where, dtype, m, n, k, iters) -> pd.DataFrame:
                 n_: "copy" if key[2] == "copy" else f"matmul {dtype}" for key, n_ in names.items()
             },
             device=where,
-            iters=iters,
+            iters=least_calls(iters, first, stopwatch_for(where)),
         )
     return _with_break_even(result.table, {name: label for label, name in names.items()})
 
@@ -199,7 +202,7 @@ def compiled(
         One row per `layout` of A and `way`: `eager`, the control; `compiled`; `compiled, no
         padding`, with the option shape_padding off. Rows of op `first call`, as step_wall: the
         first compiled call without the compiler's caches, one sample each; `compiler` is an
-        addition compiled before all others, which pays the imports.
+        addition compiled before all others, which starts the compiler.
     """
     where = formats.torch_device(device)
     return grid.measure_cells(
@@ -226,9 +229,7 @@ def _compiled_layouts(where, dtype, m, n, k, iters) -> pd.DataFrame:
     }
     watch = stopwatch_for(where)
     first_calls, variants, against = [], {}, {}
-    # Read when the compiler is imported, by the first compilation of this process.
-    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
-    with formats.products_in(dtype), torch.inference_mode():
+    with formats.products_in(dtype), torch.inference_mode(), without_caches():
         warm_up = _compiled(torch.add, b, b, {})
         first_calls.append(_first_call("compiler", "any", "compiled", watch.wall([warm_up])))
         for layout, (a, cut) in operands.items():

@@ -104,7 +104,7 @@ def perceptron(cell: Cell, where: torch.device, iters: int, budget_s: float) -> 
     """A transformer's perceptron, C to 4 C to C wide, forward, with both layers in FP8."""
     why = without_fp8(where)
     width, tokens = cell["k"], cell["m"]
-    with where:  # drawn where it is needed: a CPU takes seconds for weights of that size
+    with models.drawn_on(where):
         module = models.Perceptron(width).to(torch.bfloat16).requires_grad_(False)
     x = torch.randn(tokens, width, device=where).to(torch.bfloat16)  # (T, C)
     up, down = module.up, module.down

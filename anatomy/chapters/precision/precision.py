@@ -1,7 +1,5 @@
 """Number formats: what 16 and 8 bits save in time and memory, and what they cost in digits."""
 
-import os
-
 import pandas as pd
 import torch
 
@@ -13,6 +11,7 @@ from anatomy.chapters.precision.requirements import SEQUENCE
 from anatomy.comparison import compare
 from anatomy.numerics import formats
 from anatomy.parts import demands, grid, memory, models
+from anatomy.parts.compiled import without_caches
 from anatomy.record.bounds import Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import formulas
@@ -99,11 +98,9 @@ def fp8(
     ]
     tokens, between, width = sides[-1]
     mlp = {"op": f"mlp C={width} T={tokens}", "m": tokens, "n": between, "k": width, "shape": "mlp"}
-    # Read when the compiler is imported, by the first compilation of this process.
-    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
     budget_s = 0.8 * min(1.0, scale)
     how = {"where": where, "required": required}
-    with torch.inference_mode():
+    with torch.inference_mode(), without_caches():
         linear = grid.measure_cells(
             cells,
             lambda cell: precision_fp8.product_of(cell, where, iters, budget_s),

@@ -37,7 +37,7 @@ LONG_S, QUARTER = 5e-3, 4
 ENOUGH_S = 16e-3  # of a wait behind a shorter product, a share of the samples is enough
 # A sample ends with a synchronize. If it held one long product alone, the loop without a wait would
 # wait as often as the others; of so many iterations it waits once.
-LONG_ROUNDS = 5
+LONG_ROUNDS = 3
 LONG_TURNS = 16  # turns of all loops: the time of their comparison, first calls and blocks together
 TIMES = ("median_s", "low_s", "high_s", "p5_s", "p95_s", "p99_s", "enqueue_s")
 
@@ -258,7 +258,7 @@ def per_iteration(table: pd.DataFrame, rounds: int) -> pd.DataFrame:
 )
 def training_loop(
     device: str = "cuda:0",
-    steps: Count = 1000,
+    steps: Count = 300,
     every: Count = 25,
     scale: Scale = 1.0,
     full: bool = False,

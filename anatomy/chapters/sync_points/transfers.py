@@ -1,6 +1,6 @@
 """Copies between host and GPU: what they cost the host, when they wait, and go wrong."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -54,15 +54,21 @@ def to_device(
     Returns:
         For each `direction` and `bytes` rows for each way of memory (`pinned`) and call
         (`non_blocking`), with `pageable` as control: as host_enqueue, the time until the call
-        returns; as step_wall, that of one copy in a row of them. `beside a product`, as step_wall:
-        a product and a copy to the GPU in one stream (control), and in two.
+        returns; as step_wall, of the largest, that of one copy in a row of them. `beside a
+        product`, as step_wall: a product and a copy to the GPU in one stream (control), and in two.
     """
     where = formats.torch_device(device)
+    sizes = copied_bytes(scale, full)
     cells = [
         {"op": copy_op(direction, size), "direction": direction, "bytes": size}
         for direction in DIRECTIONS
-        for size in copied_bytes(scale, full)
+        for size in sizes
     ]
+
+    def quantities(cell: grid.Cell) -> Sequence[str]:
+        # How fast a bus copies, the largest copies tell.
+        return QUANTITIES if full or cell["bytes"] == sizes[-1] else QUANTITIES[:1]
+
     how = {
         "where": where,
         "required": list(requirements.to_device(memory.capacity(where), scale, full)),
@@ -76,9 +82,11 @@ def to_device(
     watch = stopwatch_for(where)
     copied = grid.measure_cells(
         cells,
-        lambda cell: pd.concat(copies(cell["direction"], cell["bytes"], watch, iters)),
+        lambda cell: pd.concat(
+            copies(cell["direction"], cell["bytes"], watch, iters, quantities(cell))
+        ),
         variants=tuple(WAYS),
-        quantity=QUANTITIES,
+        quantity=quantities,
         **how,
     )
     both = grid.measure_cells(
@@ -91,12 +99,18 @@ def to_device(
     return pd.concat([copied, both], ignore_index=True)
 
 
-def copies(direction: str, size: int, watch: Stopwatch, iters: int) -> Iterator[pd.DataFrame]:
-    """One table for each quantity of copies of `size` bytes, a multiple of 4, in one direction."""
+def copies(
+    direction: str,
+    size: int,
+    watch: Stopwatch,
+    iters: int,
+    quantities: Sequence[str] = QUANTITIES,
+) -> Iterator[pd.DataFrame]:
+    """A table of each of these quantities: copies of `size` bytes, a multiple of 4, one way."""
     calls, exact = ways_of(direction, size, watch.device)
     watch.wall([*calls.values()] * 2)  # first calls allocate, which may wait by itself
     waits = {name: waits_for_gpu(watch, call) for name, call in calls.items()}
-    for quantity in QUANTITIES:
+    for quantity in quantities:
         table = compare(
             calls,
             reference=exact,

@@ -1,5 +1,6 @@
 """What several pages show: rows as table and chart, claims, kernels, and the seed's figures."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -54,14 +55,26 @@ def shown(
 ) -> str:
     """Rows as a table, or as a chart with the table under it."""
     timed = any(row.get("median_s") for row in table)
+    if chart and not timed and (why := refused(table)):
+        return why
     body = (tables.times if timed else tables.plain)(table, columns)
     return body if chart is None else _chart(table, chart) + twin(body, unfold=unfold)
 
 
-def twin(table: str, *, unfold: bool = False) -> str:
+def twin(table: str, *, unfold: bool = False, name: str = "Table") -> str:
     """A chart's table, which opens without a script."""
     opened = " open" if unfold else ""
-    return f'<details class="twin"{opened}><summary>Table</summary>{table}</details>'
+    return f'<details class="twin"{opened}><summary>{escape(name)}</summary>{table}</details>'
+
+
+def refused(table: Sequence[Row]) -> str:
+    """What rows without a time say of themselves, each reason once, as a gap; or nothing."""
+    why: dict[str, list[str]] = defaultdict(list)
+    for row in table:
+        if row.get("note") and units.missing(row.get("median_s")):
+            why[row["note"]].append(row["variant"])
+    said = (f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in why.items())
+    return "".join(f'<p class="gap">{escape(each)}</p>' for each in said)
 
 
 def claims(results: Sequence[Result]) -> str:

@@ -65,7 +65,8 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
 def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format: with its
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
-    `bandwidth` (B/s) of the slope and the `name` under it. `points` are calls, `at` their FLOP per
+    `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
+    kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
     byte, each with its `number`: their names would lie on the roofs."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
@@ -109,6 +110,17 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
                 grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle")),
                 grammar.words(layer, "number", name),
             ]
+    if steeper := limits.get("steeper"):
+        corner = max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]
+        line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
+        dashed = grammar.on(line, x=x, y=y).mark_line(color=MUTED, strokeDash=[4, 3])
+        named = grammar.on([{"value": bottom, "text": steeper["name"]}], y=y)
+        under_right = {"align": "right", "baseline": "bottom", "dx": -4, "color": MUTED}
+        under_right["dy"] = -5 if width > DESK else -22  # over the other words where both meet
+        calls += [
+            dashed,
+            named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N"),
+        ]
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
@@ -177,8 +189,8 @@ def payoff(
 
 def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
     """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
-    low, high = min(grammar.ends_of(points, "low")) / 1.25, max(grammar.ends_of(points, "high"))
-    high *= 1.25
+    drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
+    low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
     values = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
@@ -235,8 +247,8 @@ def _over_x(ticks: Ticks, title: str, width: int) -> alt.X:
     sizes = sorted(names)
     room = 1.12 if len(sizes) > 1 else 2
     pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
-    how = {"labelExpr": f"{pairs}''", "labelOverlap": "greedy", "grid": False}
-    axis = alt.Axis(values=sizes, tickCount=len(sizes), **how)
+    how = {"labelExpr": f"{pairs}''", "labelOverlap": "greedy", "labelSeparation": 4}
+    axis = alt.Axis(values=sizes, tickCount=len(sizes), grid=False, **how)
     scale = grammar.log_scale(sizes[0] / room, sizes[-1] * room)
     return alt.X("x:Q", title=title, scale=scale, axis=axis)
 

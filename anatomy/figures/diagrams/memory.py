@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, LINE, MUTED, THIRD, Canvas
 from anatomy.figures.limits import curves
 from anatomy.judge import limits as machine
 from anatomy.judge import rows
@@ -14,13 +14,15 @@ from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 BANDWIDTH, TRANSFERS = "limits.bandwidth", "transfers.to_device"
+# Of reads by kernels that show the caches, and what each level holds; where these are recorded.
+LADDER, HELD = "memory_ladder.bandwidth", "memory_ladder.levels"
 BAR = 22.0  # pixels
 
 
 class Level(NamedTuple):
-    """One place for data: bytes per second that a copy there reaches, and bytes that fit; `more` is
-    the rate of a byte more, without what a call takes to start and to end. It is the bar's rate
-    where there is one."""
+    """One place for data: bytes per second that come from there, and bytes that fit; `more` is the
+    rate of a byte more, without what a call takes to start and to end. It is the bar's rate where
+    there is one."""
 
     name: str
     what: str
@@ -31,20 +33,23 @@ class Level(NamedTuple):
 
 
 def memory_ladder(*, caption: str | None = None) -> str:
-    """Measured bandwidth of the L2 cache, of HBM and of the link to the host, to one scale, with
-    what fits into each.
+    """Measured bandwidth of the caches, of HBM and of the link to the host, to one scale, with what
+    fits into each.
 
         memory_ladder(caption="To scale.")
     """
     showing = current()
-    found = [showing.find(BANDWIDTH), showing.find(TRANSFERS)]
+    found = [showing.find(name) for name in (BANDWIDTH, TRANSFERS, LADDER, HELD)]
     limits = showing.find(machine.EXPERIMENT)
 
     def draw() -> str:
-        if any(each.recording is None for each in found):
+        copies, transfers, ladder, held = (each.recording for each in found)
+        if copies is None or transfers is None:
             return ""
         copy = showing.ceilings_of(limits).get("copy")
-        levels = _levels(*(each.recording for each in found), hbm=copy.value if copy else None)
+        levels = _levels(copies, transfers, hbm=copy.value if copy else None)
+        if ladder and held:
+            levels = (_read(ladder, held) or levels[:-1]) + levels[-1:]
         label = "Bandwidth to scale: " + "; ".join(_said(each) for each in levels)
         return canvas.both(lambda sheet: _bars(sheet, levels), f"{label}.")
 
@@ -71,6 +76,24 @@ def _levels(bandwidth: Recording, transfers: Recording, *, hbm: float | None) ->
         Level("L2 cache", l2, curves.rate(copy.cache), card.get("l2_bytes"), THIRD, more),
         Level("HBM", "copies larger than the cache", outside, card.get("memory_bytes"), GOOD),
         Level("link to the CPU", "copies from pinned memory", link, None, BAD),
+    ]
+
+
+def _read(ladder: Recording, held: Recording) -> list[Level]:
+    """The levels as kernels read them that do nothing else; none where fewer were found."""
+    fits = {row["variant"]: row.get("gpu_bytes") for row in held.rows}
+    every = [row for row in ladder.rows if row.get("level_rate")]
+    cached, parts = (
+        [row["level_rate"] for row in every if row["op"] == f"{op}, levels"]
+        for op in ("read by all", "read in parts")
+    )
+    if len(cached) < 2 or not parts:
+        return []
+    l1 = "reads of what each SM has near it"
+    return [
+        Level("L1 cache", l1, cached[0], fits["L1 and shared memory"], FOURTH),
+        Level("L2 cache", "reads of what all SMs share", cached[1], fits["L2"], THIRD),
+        Level("HBM", "reads of more than the caches hold", parts[-1], fits["HBM"], GOOD),
     ]
 
 

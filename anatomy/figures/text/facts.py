@@ -7,6 +7,7 @@ from html import escape
 from anatomy import claims
 from anatomy.claims import ledger, seeds
 from anatomy.figures import tables
+from anatomy.figures.curriculum import lists
 from anatomy.figures.text import listings, spans
 from anatomy.judge import limits
 from anatomy.record.showing import Showing
@@ -150,6 +151,13 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     return spans.gap_because(f"nothing recorded on {showing.machine} yet")
 
 
+def calculated(showing: Showing, name: str, spec: str) -> str:
+    """`[[calculated: NAME]]`, what a tested function makes of recorded numbers."""
+    from anatomy.figures.curriculum import calculations  # which reads references itself
+
+    return calculations.calculated(showing, name, spec)
+
+
 # Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
 MOST_SAID = 90
 CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
@@ -160,7 +168,9 @@ REFERENCES: dict[str, Reference] = {
     "limit": limit,
     "seed": seed,
     "machine": machine,
+    "calculated": calculated,
     "index": listings.index,
+    "days": lists.days,
 }
 
 

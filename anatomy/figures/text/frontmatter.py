@@ -8,18 +8,20 @@
     ---
 
 Navigation, the tables of a section's pages, the table of techniques and the
-pages that the browser tests open follow from these lines, so a new page is one new file. A key that
+pages that the browser tests open follow from these lines, so a new page is one new file. A page of
+the curriculum says `day: 2` (or `week: 1`, `phase: 1`), and the outline tells the rest. A key that
 is not known, a page without its place and two pages in one place are errors with `page.md:line`.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from anatomy.figures.curriculum import outline
 from anatomy.record import signatures
 from anatomy.record.showing import Showing
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
@@ -56,6 +58,10 @@ class Front:
     needs: tuple[str, ...] = ()  # what to know before, as the line under the first screen says it
     index: dict[str, str] | None = None  # column -> cell of its line in `[[index: SECTION]]`
     techniques: tuple[Technique, ...] = ()
+    # Of a page of the curriculum, what it is about: one of these has a number.
+    phase: int = 0
+    week: int = 0
+    day: int = 0
 
     @property
     def name(self) -> str:
@@ -79,7 +85,17 @@ def read(page: str, text: str) -> Front:
         why = getattr(error, "problem", None) or "it can't be read"
         problem = f"the front matter is not YAML: {why}. Quote a text that holds a colon."
         raise BadParameter(f"{page}:{line}: {problem}") from None
-    return _record(Front, said, f"{page}:1: the front matter", lambda key: place(page, text, key))
+    front = _record(Front, said, f"{page}:1: the front matter", lambda key: place(page, text, key))
+    for kind in ("phase", "week", "day"):
+        if number := getattr(front, kind):
+            try:
+                told = outline.place(kind, number)
+            except BadParameter as error:
+                raise BadParameter(
+                    f"{place(page, text, kind)}: the front matter: {error}"
+                ) from None
+            front = replace(front, **{key: getattr(front, key) or told[key] for key in told})
+    return front
 
 
 def read_all(pages: Iterable[Page]) -> tuple[dict[str, Front], list[str]]:
@@ -215,7 +231,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("claim", "control", "once"), _text),
     **dict.fromkeys(("hide", "reads", "variants", "needs"), _texts),
     "section": _path,
-    "order": _number,
+    **dict.fromkeys(("order", "phase", "week", "day"), _number),
     "several": _flag,
     "index": _cells,
     "techniques": _techniques,

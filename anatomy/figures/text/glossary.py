@@ -136,7 +136,8 @@ def _pieces(html: str) -> Iterator[tuple[str, str | None]]:
             while open_tags and open_tags.pop()[0] != name:
                 pass
         elif name and name not in _VOID and not tag["rest"].endswith("/"):
-            made = name == "table" and " class=" in tag["rest"]  # by a program, not written
+            # By a program, not written.
+            made = name in ("table", "ol") and " class=" in tag["rest"]
             hovers = " title=" in tag["rest"]
             open_tags.append((name, hovers or made or name in _LEFT_ALONE))
         yield tag[0], "" if tag["end"] else name

@@ -12,7 +12,9 @@
     [[target:power]]  [[target:power | found]]      a target of the harnesses' comparison
     [[l2:copy]]  [[exponentials:forward N=8192]]    what chapters reckon (their references.py)
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
+    [[calculated: time-to-read-a-gib]]  what a function of a chapter makes of recorded numbers
     [[index: Techniques]]  pages of a section, by what their front matter says
+    [[days: all]]  [[days: phase 1]]  [[days: week 1]]  the curriculum, or a part of it
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,
 quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
@@ -24,6 +26,7 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
               leaves open, `not clearly faster or slower (within 4%)`
     speed over VARIANT   the same over another row of its operation and quantity, block by block
     range     the value with its interval, for tables and folds
+    expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
 
 Whatever is shown, the exact value, its interval, noise floor, verdict and machine are one hover,
@@ -58,6 +61,9 @@ SKIPPED_OR_REFERENCE = re.compile(
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
+# How far a reader's own figure may lie outside ours: room for another card of the same model, its
+# clocks and a short run; not for another model, nor for a mistake of a factor.
+EXPECTED = 0.2
 MOST_SAID = 200  # characters of a reference in what is said of it
 OVER = "speed over "  # a format: the name of another row than the control follows
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
@@ -236,6 +242,8 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
             known = ", ".join(rows.INTERVALS)
             raise BadParameter(f"{column} has no interval; those that do: {known}.")
         text = rows.ranged(row, column)
+    elif spec == "expect":
+        text = _expected(row, column)
     elif spec == "speed":
         text = rows.speed_in_words(row, column)
     elif spec:
@@ -243,6 +251,16 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
     else:
         text = rows.printed(row, column, units.PLAIN_DIGITS)
     return spans.figure("measured", text, _origin(found, row, column)) + spans.marks(found)
+
+
+def _expected(row: rows.Row, column: str) -> str:
+    """The interval, or the value where it has none, widened by `EXPECTED` at each end."""
+    names = rows.INTERVALS.get(column, ())
+    ends = [each for name in names if not units.missing(each := row.get(name))]
+    low, high = ends if len(ends) == 2 else [row[column]] * 2
+    plain = {**row, **dict.fromkeys(names)}  # its ends have no interval of their own
+    wide = (low / (1 + EXPECTED), high * (1 + EXPECTED))
+    return " to ".join(rows.printed({**plain, column: end}, column, 2) for end in wide)
 
 
 def _origin(found: Found, row: rows.Row, column: str) -> str:

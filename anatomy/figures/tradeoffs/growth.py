@@ -1,12 +1,15 @@
-"""How a cost grows with a size, on a page: lines on logarithmic axes, and fitted exponents."""
+"""How a cost or a rate goes with a size, on a page: lines on logarithmic axes, with fitted
+exponents or levels."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
+from statistics import median
 from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.text import spans
 from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_columns, too_many
 from anatomy.figures.tradeoffs.payoffs import label
 from anatomy.judge import rows
@@ -15,8 +18,9 @@ from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, UnknownName
+from anatomy.table.plateaus import plateaus
 
-FITS = ("power",)
+FITS = ("power", "levels")
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
 STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
 Fits = Mapping[str, PowerFit | None]  # by series
@@ -42,20 +46,22 @@ def curve(
               where={"pass": "forward"})
         curve("attention.growth", x="tokens", y="peak_bytes", series="kernel", fit="power",
               beyond=2048)
+        curve("memory_ladder.bandwidth", x="working_set_bytes", y="rate", series="op", fit="levels")
 
     Args:
         x: Column of the size, positive numbers.
-        y: Column of the cost: `median_s` with its interval, `peak_bytes` or another column.
+        y: Column of the cost: `median_s` with its interval, `peak_bytes` or another column; or
+            `rate`.
         series: Column whose values have a line each.
-        fit: `power` fits an exponent to each line (`anatomy.judge.exponents`), shown in a table.
+        fit: `power` fits an exponent to each line (`anatomy.judge.exponents`), shown in a table;
+            `levels` finds the steps by which it goes (`anatomy.table.plateaus`); a column with
+            predictions of `y` is drawn dashed.
         beyond: Sizes below it are drawn and not fitted.
 
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
     params = selectors(experiment, params, op, quantity)
-    if fit is not None and fit not in FITS:
-        raise UnknownName("fit", fit, FITS)
     wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
     found = current().find(experiment, **params)
     return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
@@ -64,6 +70,8 @@ def curve(
 def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
     """Rows of each series by rising size; those without a value are among them. UnknownName of a
     column or a value that is in no row; BadParameter of two rows of one size."""
+    if wanted.y in rows.DERIVED:
+        table = [rows.derived(row, None) for row in table]
     need_columns(table, wanted.x, wanted.y, wanted.series)
     kept = rows.select(rows.meeting(table, wanted.where), op=wanted.op, quantity=wanted.quantity)
     found: dict[str, dict[float, list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -99,31 +107,81 @@ def _shown(found: Found, wanted: Wanted) -> str:
     x, y, by_series = wanted.x, wanted.y, lines(found.recording.rows, wanted)
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
+        if notes := [row["note"] for row in found.recording.rows if row.get("note")]:
+            return spans.gap_because(notes[0])
         raise BadParameter(f"no row has a positive {x} and {y} to draw.")
-    asked = drawn.items() if wanted.fit else ()
-    fits = {name: fitted(line, x, y, wanted.beyond) for name, line in asked}
-    exponents = _exponents(fits, wanted) if fits else ""
-    return _chart(drawn, fits, wanted) + exponents + figures.twin(_table(by_series, wanted))
+    ends, under = [], ""
+    if wanted.fit == "power":
+        fits = {name: fitted(line, x, y, wanted.beyond) for name, line in drawn.items()}
+        ends, under = _ends_of_fits(fits, drawn, wanted), _exponents(fits, wanted)
+    elif wanted.fit == "levels":
+        levels = {
+            name: [line[first : last + 1] for first, last in plateaus([row[y] for row in line])]
+            for name, line in drawn.items()
+        }
+        ends, under = _steps(levels, wanted), _levels(levels, wanted)
+    elif wanted.fit:
+        if not any(wanted.fit in row for line in drawn.values() for row in line):
+            raise UnknownName("fit", wanted.fit, FITS)
+        ends = [
+            {"series": name, "x": row[x], "value": row[wanted.fit]}
+            for name, line in drawn.items()
+            for row in line
+        ]
+    return _chart(drawn, ends, wanted) + under + figures.twin(_table(by_series, wanted))
 
 
-def _chart(drawn: Mapping[str, Sequence[Row]], fits: Fits, wanted: Wanted) -> str:
+def _ends_of_fits(
+    fits: Fits, drawn: Mapping[str, Sequence[Row]], wanted: Wanted
+) -> list[dict[str, Any]]:
+    """The ends of the line of each exponent."""
+    ends = []
+    for name, fit in fits.items():
+        sizes = [row[wanted.x] for row in drawn[name] if row[wanted.x] >= (wanted.beyond or 0)]
+        for x in {min(sizes), max(sizes)} if fit and fit.exact else ():
+            ends.append({"series": name, "x": x, "value": fit.factor * x**fit.median})
+    return ends
+
+
+def _steps(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> list[dict[str, Any]]:
+    """The corners of the stairs that each line's levels make."""
+    return [
+        {"series": name, "x": row[wanted.x], "value": median(each[wanted.y] for each in level)}
+        for name, several in levels.items()
+        for level in several
+        for row in (level[0], level[-1])
+    ]
+
+
+def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> str:
+    """The levels of each series: from where to where, and how high."""
+    x, y, body = wanted.x, wanted.y, []
+    for name, several in levels.items():
+        for number, level in enumerate(several, 1):
+            middle = sorted(level, key=lambda row: row[y])[len(level) // 2]
+            ends = [label(x, level[at][x]) for at in (0, -1)]
+            body.append([tables.code(name), str(number), *ends, rows.ranged(middle, y)])
+    up = rows.heading(y)
+    heads = [wanted.series, "#level", "#from", "#up to", f"#{up}"]
+    key = "dashed: the levels, each of three sizes or more. Between two of them the line falls."
+    said = f'<p class="key">{key} The interval is of the middle one.</p>'
+    return figures.twin(said + tables.listed(heads, body, f"Levels of the {up}"), name="Levels")
+
+
+def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wanted: Wanted) -> str:
     every = [row for line in drawn.values() for row in line]
-    size, unit = _unit_of_axis([row[wanted.y] for row in every], wanted.y)
+    size, unit = _unit_of_axis(every, wanted.y)
     across, up = rows.heading(wanted.x), rows.heading(wanted.y)
     points = []
     for name, line in drawn.items():
         for row in line:
             x, y = row[wanted.x], row[wanted.y]
-            ends = (row.get(end) for end in rows.INTERVALS.get(wanted.y, ("", "")))
-            low, high = (y if units.missing(end) else end for end in ends)
+            bounds = (row.get(end) for end in rows.INTERVALS.get(wanted.y, ("", "")))
+            low, high = (y if units.missing(end) else end for end in bounds)
             text = f"{name}, {across} {label(wanted.x, x)}: {rows.printed(row, wanted.y)}"
             point = {"series": name, "x": x, "value": y / size, "hover": text}
             points.append(point | {"low": max(low, y / BEYOND) / size, "high": high / size})
-    ends = []
-    for name, fit in fits.items():
-        sizes = [row[wanted.x] for row in drawn[name] if row[wanted.x] >= (wanted.beyond or 0)]
-        for x in {min(sizes), max(sizes)} if fit and fit.exact else ():
-            ends.append({"series": name, "x": x, "value": fit.factor * x**fit.median / size})
+    ends = [end | {"value": end["value"] / size} for end in ends]
     ticks = [(step, label(wanted.x, step)) for step in axis(row[wanted.x] for row in every)]
     note = f" ({rows.interval_name(every)})" if wanted.y in rows.INTERVALS else ""
     titles = (across, f"{up}{f', {unit}' if unit else ''}{note}")
@@ -132,7 +190,11 @@ def _chart(drawn: Mapping[str, Sequence[Row]], fits: Fits, wanted: Wanted) -> st
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
-def _unit_of_axis(values: Sequence[float], column: str) -> tuple[float, str]:
+def _unit_of_axis(table: Sequence[Row], column: str) -> tuple[float, str]:
+    values = [row[column] for row in table]
+    if column == "rate":
+        size, prefix = next(step for step in reversed(units.PREFIXES) if max(values) >= step[0])
+        return size, f"{prefix}{table[0]['rate_unit']}"
     if column.endswith("_s"):
         return tables.time_unit(values)
     if column.endswith("bytes"):
@@ -172,9 +234,11 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
         cost = tables.time(row) if y == "median_s" else tables.cell(row, y)
         why = tables.why(row.get("note") or ("not positive" if row.get(y) == 0 else ""))
         why = "" if _drawable(row, x, y) else why
-        lines.append([tables.code(name), label(x, row[x]), cost, why])
+        predicted = [tables.cell(row, wanted.fit)] if wanted.fit and wanted.fit not in FITS else []
+        lines.append([tables.code(name), label(x, row[x]), cost, *predicted, why])
     across, up = rows.heading(x), rows.heading(y)
-    heads = [wanted.series, f"#{across}", f"#{up}", "why"]
+    more = [f"#{rows.heading(wanted.fit)}"] if wanted.fit and wanted.fit not in FITS else []
+    heads = [wanted.series, f"#{across}", f"#{up}", *more, "why"]
     return _listed(heads, lines, f"{up} by {across}")
 
 

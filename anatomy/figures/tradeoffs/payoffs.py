@@ -15,7 +15,7 @@ from anatomy.figures.tradeoffs.chooser import chooser
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
-from anatomy.table import units
+from anatomy.table import columns, units
 from anatomy.table.errors import BadParameter
 
 UNTRIED = "untried"  # a place of the map that no row of the recording is about
@@ -101,7 +101,10 @@ def payoff(
 
 def label(column: str, value: Any) -> str:
     """A coordinate as an axis or a table's first column has it: with its unit, and short."""
-    if column.endswith(("_bytes", "_s")) or not breakeven.is_number(value):
+    if column.endswith("_bytes"):
+        return units.byte_count(value)
+    as_printed = column.endswith("_s") or columns.column(column).shown
+    if as_printed or not breakeven.is_number(value):
         return rows.printed({column: value}, column)
     steps = [(2**30, " GiB"), (2**20, " MiB"), (2**10, " KiB")] if column == "bytes" else []
     if value >= LONG:

@@ -28,7 +28,7 @@ LAYERS = (
     ("written out", "bf16", 256, 256),
 )
 LAYER_RATIO = {"few kernels": 1.0, "written out": 0.6}
-BREAKS = (0, 1, 2, 4, 8, 16)
+BREAKS = (0, 1, 4, 16)
 # Function -> breaks, and whether fullgraph=True raises.
 DETECTED = {
     "if on a tensor": (1, True),
@@ -50,13 +50,13 @@ OPTIONS = {
     "max-autotune-no-cudagraphs": "max_autotune=True",
     "max-autotune": "max_autotune=True, triton.cudagraphs=True",
 }
-# Way -> compilations of 20 lengths, the limit, and calls that ran uncompiled.
+# Way -> compilations of 12 lengths, the limit, and calls that ran uncompiled.
 COMPILED = {
     "automatic": (2, 8, 0),
-    "static": (8, 8, 12),
+    "static": (8, 8, 4),
     "dynamic": (1, 8, 0),
     "marked": (1, 8, 0),
-    "static, higher limit": (20, 40, 0),
+    "static, higher limit": (12, 24, 0),
 }
 
 
@@ -156,7 +156,7 @@ def recompiles(root: Path, **params: Any) -> Path:
     rows = [
         {
             "variant": way,
-            "lengths": 20,
+            "lengths": 12,
             "compilations": count,
             "recompile_limit": limit,
             "calls_without_graph": bare,

@@ -92,3 +92,19 @@ def floors(root: Path, **params: Any) -> Path:
             row["kernel_count"] = int(row["variant"].removesuffix(" (again)").split()[-1])
         rows += table
     return synthetic.record(root, "limits.floors", rows, **params)
+
+
+@synthetic.makes("limits.sustained")
+def sustained(root: Path, **params: Any) -> Path:
+    """A recording of `limits.sustained`: a card that gets slower in its first second."""
+    told = {"op": "matmul fp16 8192 x 8192 x 8192", "role": "variant", "quantity": "gpu_warm"}
+    told |= {"device": "cuda", "flops": formulas.matmul_flops(8192, 8192, 8192)}
+    told |= {"limit": "matmul fp16", "samples": 1}
+    took = {0.0: 1.3e-3, 0.1: 1.35e-3, 1.0: 1.5e-3, 3.0: 1.5e-3}
+    rows = [
+        told
+        | {"variant": "in a row" if after_s else "after a rest", "after_s": after_s}
+        | {"median_s": seconds, "blocks_s": [seconds]}
+        for after_s, seconds in took.items()
+    ]
+    return synthetic.record(root, "limits.sustained", rows, **params)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from anatomy.claims import evaluate
 from anatomy.figures.text import inline
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.chapters.limits import ceilings_rows
@@ -30,8 +29,3 @@ def test_what_is_not_known_is_an_error(showing):
         inline.render(showing, "l2:copies")
     with pytest.raises(BadParameter, match="fixed"):
         inline.render(showing, "l2:copy | slope")
-
-
-def test_the_claim_has_both_rates(showing):
-    found = evaluate(showing, "l2-bandwidth")
-    assert "whole call" in found.evidence and "from size to size it is 6.99 TB/s" in found.evidence

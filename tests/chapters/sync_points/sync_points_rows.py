@@ -150,7 +150,7 @@ def training_loop(root: Path, slow: float = 2.4, **params: Any) -> Path:
             control="no readback",
             bound_by="host" if host_s >= gpu_s else "GPU",
             steps_each=25,
-            steps_timed=1000,
+            steps_timed=300,
             **told,
         )
         for row in with_wait(table, 25):

@@ -48,6 +48,7 @@ def test_the_first_use_in_each_section_is_explained_and_no_other():
         '<a href="x">the <em>GEMM</em></a>',
         '<figure class="shown"><p>GEMM</p></figure>',
         '<table class="figures"><tr><td>GEMM</td></tr></table>',
+        '<ol class="days"><li><span>GEMM</span></li></ol>',
         '<span class="measured" title="a > GEMM">GEMM</span>',
         '<p class="GEMM">x<!-- GEMM --></p>',
         "<p>sub-GEMM, GEMM/s, GEMMX, gemm</p>",

@@ -70,6 +70,12 @@ def short_and_composed_calls_waited_for(gpu):
 
 
 @scenario()
+def wall_batches_of_calls_of_every_length(gpu):
+    calls = {f"{seconds:g}": gpu.callable(seconds) for seconds in (7e-4, 1.5e-3, 5e-3, 9e-3)}
+    return compared(gpu, calls, quantity="step_wall")
+
+
+@scenario()
 def long_calls_of_which_one_waits_in_every_quantity(gpu):
     calls = {"a": gpu.callable(LONG_S), "b": gpu.callable(LONG_S, syncs=True)}
     return [

@@ -165,6 +165,14 @@ def work_on_a_side_stream(gpu):
     return compared(gpu, {"a": gpu.callable(1e-3, stream="side")})
 
 
+@scenario()
+def work_on_a_side_stream_that_the_host_waits_for(gpu):
+    call = gpu.callable(1e-3, stream="side")
+    return [
+        compared(gpu, {"a": call}, quantity=quantity) for quantity in ("host_enqueue", "step_wall")
+    ]
+
+
 @scenario(raises=MeasurementError)
 def work_that_no_event_sees(gpu):
     return compared(gpu, {"a": gpu.callable(0.0, kernels=0, host_s=5e-6)})

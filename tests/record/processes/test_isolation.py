@@ -59,6 +59,10 @@ def test_what_an_experiment_prints_does_not_reach_its_result(toylab, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_result_is_not_kept_waiting_by_what_its_process_would_do_at_its_end(toylab):
+    assert ask(toylab, "toy.lingers", timeout_s=120)["rows"]
+
+
 def test_a_crash_is_named_with_the_last_words(toylab):
     with pytest.raises(MeasurementError, match=r"crashed \(SIGSEGV\)") as caught:
         ask(toylab, "toy.crashes")

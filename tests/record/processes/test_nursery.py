@@ -43,6 +43,19 @@ def test_a_fork_measures_as_a_process_from_nothing_does(measurer):
     assert again["method"]["start_s"] < 30  # nothing is imported twice, however busy the host
 
 
+def test_to_import_what_forks_share_asks_the_driver_nothing():
+    code = (
+        "import torch\n"
+        "from anatomy.record.processes import nursery\n"
+        "torch.cuda.is_available = torch.cuda.device_count = lambda: 1 / 0\n"
+        "nursery.import_all()\n"
+        "import sys; print(*(name in sys.modules for name in nursery.IMPORTS))\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.stdout.split() == ["True"] * len(nursery.IMPORTS), done.stderr
+
+
 def test_several_fresh_processes_begin_from_nothing(measurer, monkeypatch):
     asked = []
     monkeypatch.setattr(isolation, "ask", lambda *_, warm, **__: asked.append(warm) or 1 / 0)

@@ -1,5 +1,6 @@
 """Toy experiments. They return figures they were told, and misbehave on request."""
 
+import atexit
 import os
 import signal
 import subprocess
@@ -79,6 +80,17 @@ def prints(device: str = "cpu", lines: int = 3) -> pd.DataFrame:
     print("noise on stdout\n" * lines)
     subprocess.run([sys.executable, "-c", "print('noise of a child')"], check=True)
     os.write(2, b"noise on stderr\n")
+    return fine()
+
+
+@experiment("toy.lingers")
+def lingers(device: str = "cpu") -> pd.DataFrame:
+    """Leave something to do for the end of the process that takes long.
+
+    Args:
+        device: Where.
+    """
+    atexit.register(time.sleep, 600)
     return fine()
 
 

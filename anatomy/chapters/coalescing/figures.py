@@ -1,0 +1,88 @@
+"""The sectors that a warp touches, beside the bandwidth that was measured there."""
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from anatomy.chapters.coalescing.sectors import SECTOR_BYTES, sectors, useful_share
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, Canvas
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.record.showing import current
+from anatomy.table import units
+
+PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
+SHOWN = 132  # sectors: those of a warp at the largest stride, and of the largest offset
+LANE, SAID, BAR = 52.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
+
+
+def touched(places: Iterable[tuple[int, int]], *, caption: str | None = None) -> str:
+    """The sectors of 32 bytes that a warp touches at some strides in elements and offsets in bytes,
+    with the bandwidth that was measured there; a script lets the reader choose others.
+
+        touched([(1, 0), (2, 0), (1, 4)], caption="Filled sectors are moved.")
+    """
+    found, places = [current().find(name) for name in PARTS], list(places)
+
+    def draw() -> str:
+        measured = {
+            (row["stride"], row["offset_bytes"]): rows.derived(row, None)
+            for each, op in zip(found, PARTS.values(), strict=True)
+            for row in (rows.select(each.recording.rows, op=op) if each.recording else ())
+            if row.get("role") != "again" and row.get("stride")
+        }
+        said = {place: _said(place, measured.get(place)) for place in places}
+        label = "Sectors that a warp touches: " + "; ".join(
+            f"{_named(place)}: {text}" for place, text in said.items()
+        )
+        drawn = canvas.both(lambda sheet: _rows(sheet, said), f"{label}.")
+        rates = {f"{s},{o}": _rate(row) for (s, o), row in measured.items()}
+        chosen = escape(json.dumps(rates, separators=(",", ":")))
+        return f'{drawn}<div class="sectors" data-measured="{chosen}"></div>'
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _named(place: tuple[int, int]) -> str:
+    stride, offset = place
+    return f"stride {stride}" + (f", offset {offset} bytes" if offset else "")
+
+
+def _rate(row: Row) -> str:
+    return "" if units.missing(row["rate"]) else units.rate(row["rate"], "B/s")
+
+
+def _said(place: tuple[int, int], row: Row | None) -> str:
+    moved, used = len(sectors(*place)), useful_share(*place)
+    rate = _rate(row) if row else ""
+    return f"{moved} sectors, {100 * used:.3g}% used" + (f", {rate} measured" if rate else "")
+
+
+def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
+    desk = sheet.width > 500
+    for number, (place, text) in enumerate(said.items()):
+        top = number * (LANE if desk else LANE + SAID) + 14
+        sheet.words(0, top, _named(place), bold=True)
+        colour = GOOD if useful_share(*place) == 1 else BAD
+        if not desk:
+            top += SAID
+        ends = {"anchor": "end"} if desk else {}
+        sheet.words(sheet.width if desk else 0, top, text, colour=colour, bold=True, **ends)
+        _sectors(sheet, top + 9, sectors(*place), colour)
+    key = "a box is a sector of 32 bytes, four are a line; in full colour what was asked for"
+    sheet.paragraph(0, sheet.height + 16, sheet.width, key, colour=MUTED, size=11)
+    sheet.space(4)
+
+
+def _sectors(sheet: Canvas, top: float, touched: Mapping[int, int], colour: str) -> None:
+    """A strip of memory: sectors that move are light, and dark as far as they are used."""
+    wide = sheet.width / SHOWN
+    for sector in range(SHOWN):
+        box = sector * wide, wide - (0.8 if sector % 4 == 3 else 0.2)
+        fill, opacity = (colour, 0.4) if sector in touched else (LINE, 0.4)
+        sheet.box(box[0], top, box[1], BAR, round_=0.0, fill=fill, opacity=opacity)
+        used = BAR * touched.get(sector, 0) / SECTOR_BYTES
+        if used:
+            sheet.box(box[0], top + BAR - used, box[1], used, round_=0.0, fill=colour)

@@ -1,0 +1,31 @@
+"""Answers of Day 4 that are calculated from what was measured."""
+
+from anatomy.figures.curriculum.calculations import calculation
+
+LATENCY = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s'
+L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
+REGISTER_BYTES = 4 * 2**16  # of an SM: 65,536 registers of 32 bits, on every GPU since 2012
+
+
+@calculation("bytes-in-flight", unit="B", bandwidth="limit:read", latency=LATENCY)
+def bytes_in_flight(bandwidth: float, latency: float) -> float:
+    """Little's law: bandwidth of reads from HBM times the latency of one such load."""
+    return bandwidth * latency
+
+
+@calculation("eight-passes", unit="s", hbm="limit:read", l2=L2)
+def eight_passes(hbm: float, l2: float) -> float:
+    """16 MiB over the bandwidth of HBM, and seven times over that of the L2."""
+    return 2**24 / hbm + 7 * 2**24 / l2
+
+
+@calculation("eight-passes-from-hbm", unit="s", hbm="limit:read")
+def eight_passes_from_hbm(hbm: float) -> float:
+    """Eight times 16 MiB over the bandwidth of HBM."""
+    return eight_passes(hbm, hbm)
+
+
+@calculation("registers-in-all", unit="B", sms="machine:sm_count")
+def registers_in_all(sms: float) -> float:
+    """256 KiB of registers for each SM."""
+    return REGISTER_BYTES * sms

@@ -1,0 +1,172 @@
+"""What the seed says of each level of the memory, and what the ladder shows beside it."""
+
+from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.needs import CEILINGS, best
+from anatomy.claims.table import Table, quotient
+from anatomy.judge import limits
+from anatomy.judge.rows import Row
+from anatomy.table import units
+
+BANDWIDTH, LATENCY = Need("memory_ladder.bandwidth"), Need("memory_ladder.latency")
+LEVELS = Need("memory_ladder.levels")
+# Card that the figures of the seed's Day 14 are of, and its datasheet.
+REFLECTION_GPU, REFLECTION_SHEET = "A100", "nvidia-a100-80-sxm"
+L1, L2 = 1, 2  # levels of the curve of reads by all SMs, counted from the fastest
+OF_ALL = "read by all"
+
+
+def _levels(table: Table, curve: str, least: int = 1) -> list[Row]:
+    """The rows of the levels that a curve has, from the smallest working sets to the largest."""
+    found = [row for row in table.select(op=f"{curve}, levels") if row.get("upto_bytes")]
+    if len(found) < least:
+        raise Unmeasured(f"{least} levels of '{curve}' are asked for; {len(found)} were found.")
+    return found
+
+
+def _rate(table: Table, number: int) -> Measured:
+    """The bandwidth on a level, from the lowest of its working sets to the highest."""
+    level = _levels(table, OF_ALL, number)[number - 1]
+    return Measured(level["level_rate"], level["level_low"], level["level_high"], "B/s")
+
+
+def _on_the_card_meant(table: Table, found: Measured, claimed: float) -> Finding:
+    if REFLECTION_GPU not in table.machine.get("gpu", ""):
+        why = f"The figure is of an {REFLECTION_GPU}, another card. Here it is {found.text}."
+        return Finding(NOT_MEASURABLE, why, found)
+    return answer(found.near(claimed), f"Here it is {found.text}.", found)
+
+
+@claim(LEVELS)
+def register_bandwidth(levels: Table) -> Finding:
+    """Registers deliver three operands of 4 bytes for each FP32 multiply-add: on the card meant, at
+    its datasheet's peak, that is within 10 % of the claimed bandwidth."""
+    meant = limits.datasheets()[REFLECTION_SHEET].flops_per_s["fp32"] / 2 * 12
+    found, here = Measured.counted(meant, "B/s"), levels.row("registers").get("peak_rate")
+    seen = f"By its datasheet it is {units.rate(meant, 'B/s')}"
+    return answer(found.near(20e12), f"{seen}; here {units.rate(here, 'B/s')}, likewise.", found)
+
+
+@claim(BANDWIDTH)
+def shared_memory_bandwidth(bandwidth: Table) -> Finding:
+    """Reads from L1, which shared memory is a part of, lie within 10 % of it, on the card meant."""
+    return _on_the_card_meant(bandwidth, _rate(bandwidth, L1), 19e12)
+
+
+@claim(BANDWIDTH)
+def l2_bandwidth(bandwidth: Table) -> Finding:
+    """Reads of one set by all SMs, too large for L1, lie within 10 % of it, on the card meant."""
+    return _on_the_card_meant(bandwidth, _rate(bandwidth, L2), 6e12)
+
+
+@claim(CEILINGS)
+def hbm_bandwidth(ceilings: Table) -> Finding:
+    """The best copy lies within 10 % of the claimed bandwidth, on the card that is meant."""
+    return _on_the_card_meant(ceilings, best(ceilings, "copy", "bytes"), 2e12)
+
+
+@claim(LEVELS)
+def registers_are_smallest(levels: Table) -> Finding:
+    """Of all SMs together, or of one, registers hold less than every other level."""
+    held = {row["variant"]: row["gpu_bytes"] for row in levels if row.get("gpu_bytes")}
+    if "registers" not in held:
+        raise Unmeasured(levels.rows[0].get("note") or "The registers are not known.")
+    mine = held.pop("registers")
+    seen = ", ".join(f"{name} {units.byte_count(size)}" for name, size in held.items())
+    over = Measured.counted(mine / held["shared memory"])
+    said = f"In all, registers hold {units.byte_count(mine)}; {seen}."
+    return answer(all(mine < size for size in held.values()), said, over)
+
+
+def _of_size(levels: Table, claimed: dict[str, float]) -> Finding:
+    cases = Cases()
+    for name, size in claimed.items():
+        with cases.at(level=name) as case:
+            here = levels.row(name).get("gpu_bytes")
+            if not here:
+                raise Unmeasured("The device does not say.")
+            case(abs(here / size - 1) <= 0.1, Measured.counted(here / size), units.byte_count(here))
+    if REFLECTION_GPU not in levels.machine.get("gpu", ""):
+        said = f"The figure is of an {REFLECTION_GPU}. Here it is {cases.said(' and ')}."
+        return Finding(NOT_MEASURABLE, said)
+    return cases.finding(f"Here it is {cases.said(' and ')}.")
+
+
+@claim(LEVELS)
+def sram_is_20_mb(levels: Table) -> Finding:
+    """L1 and shared memory of all SMs are within 10 % of it, on the card that is meant."""
+    return _of_size(levels, {"L1 and shared memory": 20 * 2**20})
+
+
+@claim(LEVELS)
+def l2_is_40_mb(levels: Table) -> Finding:
+    """The L2 cache and the HBM are within 10 % of it, on the card that is meant."""
+    return _of_size(levels, {"L2": 40 * 2**20, "HBM": 80 * 2**30})
+
+
+@claim(
+    BANDWIDTH,
+    statement="Reads by all SMs get slower in three steps or more: L1, L2, HBM.",
+    topic="memory hierarchy",
+    measures="levels of the curve",
+    unit="count",
+)
+def reads_have_three_levels(bandwidth: Table) -> Finding:
+    """The bandwidth of reads by all SMs over the working set has three levels or more."""
+    found = _levels(bandwidth, OF_ALL)
+    said = "; ".join(
+        f"{units.rate(row['level_rate'], 'B/s')} up to {units.byte_count(row['upto_bytes'])}"
+        for row in found
+    )
+    return answer(len(found) >= 3, f"The levels: {said}.", Measured.counted(len(found), "count"))
+
+
+@claim(
+    LATENCY,
+    statement="A load from HBM takes ten times as long as one from L1, or more.",
+    topic="memory hierarchy",
+    measures="latency of the last level / of the first",
+)
+def hbm_is_ten_times_as_far(latency: Table) -> Finding:
+    """The latency of the largest working sets over that of the smallest is 10 or more."""
+    names = ("latency_s", "latency_low_s", "latency_high_s")
+    near, far = (
+        Measured(*(level[name] for name in names), "s")
+        for level in (_levels(latency, "chase")[at] for at in (0, -1))
+    )
+    over = quotient(far, near)
+    return answer(over.at_least(10), f"{far.text} after {near.text}: {over.text}.", over)
+
+
+@claim(
+    BANDWIDTH,
+    statement="A kernel that reads a working set only once gets less than three quarters of the "
+    "L2's bandwidth, though all of it lies there.",
+    topic="memory hierarchy",
+    measures="bandwidth of one pass a launch / of many",
+)
+def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
+    """Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that."""
+    many = _rate(bandwidth, L2)
+    inside = _levels(bandwidth, OF_ALL)[L2 - 1]["upto_bytes"]
+    every = bandwidth.select(op="read once")
+    fits = [row for row in every if (row.get("working_set_bytes") or 0) <= inside]
+    once = best(Table(fits, bandwidth.params), "read once", "bytes")
+    over = quotient(once, many)
+    return answer(over.at_most(0.75), f"{once.text} in one pass, {many.text} in many.", over)
+
+
+@claim(
+    BANDWIDTH,
+    LEVELS,
+    statement="When all SMs read the same data, the L2 cache is full before its reported size.",
+    topic="memory hierarchy",
+    measures="largest working set on the L2's level / size of the L2",
+)
+def l2_is_full_early(bandwidth: Table, levels: Table) -> Finding:
+    """A working set that all SMs read is no larger than the L2 and yet slower than its level."""
+    size = levels.row("L2").get("gpu_bytes") or 0
+    last = _levels(bandwidth, OF_ALL, L2)[L2 - 1]["upto_bytes"]
+    sizes = [row.get("working_set_bytes") or 0 for row in bandwidth.select(op=OF_ALL)]
+    fits = [each for each in sizes if last < each <= size]
+    said = f"The level ends after {units.byte_count(last)}, of {units.byte_count(size)}."
+    return answer(bool(fits), said, Measured.counted(last / size))

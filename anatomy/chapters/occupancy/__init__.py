@@ -1,0 +1,1 @@
+"""How many blocks a GPU runs at once, and how many warps it takes to hide what memory takes."""

@@ -1,0 +1,74 @@
+"""Answers to the exercises of the roofline's days, for the machine shown."""
+
+from anatomy.figures.curriculum.calculations import calculation
+
+
+@calculation("layer-floor", unit="s", peak="limit:matmul bf16")
+def layer_floor(peak: float) -> float:
+    """2 x 8192 x 4096 x 4096 operations of a matmul over the bf16 peak."""
+    return 2 * 8192 * 4096 * 4096 / peak
+
+
+@calculation("small-layer-floor", unit="s", peak="limit:matmul bf16")
+def small_layer_floor(peak: float) -> float:
+    """2 x 64 x 256 x 256 operations over the bf16 peak."""
+    return 2 * 64 * 256 * 256 / peak
+
+
+@calculation("bias-and-relu", unit="s", bandwidth="limit:copy")
+def bias_and_relu(bandwidth: float) -> float:
+    """Two passes over 8192 x 4096 bf16 values, each a read and a write, over the bandwidth."""
+    return 2 * 2 * 8192 * 4096 * 2 / bandwidth
+
+
+@calculation("fp32-ridge", unit="FLOP/B", peak="limit:matmul fp32", bandwidth="limit:copy")
+def ridge(peak: float, bandwidth: float) -> float:
+    """FP32 operations in a second over bytes in a second."""
+    return peak / bandwidth
+
+
+@calculation("free-fmas", unit="FMAs", peak="limit:matmul fp32", bandwidth="limit:copy")
+def free_fmas(peak: float, bandwidth: float) -> float:
+    """Of 8 bytes an element and two operations an FMA: four times the ridge."""
+    return int(8 * peak / bandwidth / 2)
+
+
+@calculation("half-precision-fmas", unit="FMAs", peak="limit:matmul fp32", bandwidth="limit:copy")
+def free_fmas_in_bf16(peak: float, bandwidth: float) -> float:
+    """With bf16 in memory and FP32 in registers: 4 bytes an element, so half as many."""
+    return int(4 * peak / bandwidth / 2)
+
+
+@calculation("softmax-floor", unit="s", bandwidth="limit:copy")
+def softmax_floor(bandwidth: float) -> float:
+    """A read and a write of 8192 x 8192 bf16 values over the bandwidth."""
+    return 2 * 8192 * 8192 * 2 / bandwidth
+
+
+@calculation("decode-batch", unit="rows", peak="limit:matmul bf16", bandwidth="limit:read")
+def decode_batch(peak: float, bandwidth: float) -> float:
+    """Rows B of B x K times K x N: 2 B K N operations and 2 K N bytes, B operations a byte."""
+    return int(peak / bandwidth)
+
+
+LARGE = 'roofline.first_layer."large layer"'
+SMALL = 'roofline.first_layer."small layer"'
+HOST = 'roofline.first_layer."large layer, on the CPU"."eager fp32".median_s'
+
+
+@calculation("cpu-over-gpu", unit="x", cpu=HOST, gpu=f'{LARGE}."eager fp32".median_s')
+def cpu_over_gpu(cpu: float, gpu: float) -> float:
+    """Time of the large layer on the CPU over that on the GPU, both in fp32."""
+    return cpu / gpu
+
+
+@calculation("small-layer-in-a-second", unit="calls", seconds=f'{SMALL}."eager bf16".median_s')
+def calls_in_a_second(seconds: float) -> float:
+    """One over the time of a call."""
+    return int(1 / seconds)
+
+
+@calculation("fmas-at-the-ridge", unit="FMAs", ridge='roofline.intensity."1 FMA".ridge')
+def fmas_at_the_ridge(ridge: float) -> float:
+    """Two operations an FMA and 8 bytes an element: four times the ridge."""
+    return round(4 * ridge)

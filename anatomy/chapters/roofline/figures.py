@@ -1,0 +1,202 @@
+"""The roofline measured point by point, and operations on it with what keeps each from its roof."""
+
+from collections.abc import Sequence
+from html import escape
+from math import log
+
+from anatomy.chapters.roofline import requirements, roofs
+from anatomy.chapters.roofline.claims import ABOVE
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import figures, svg
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import Canvas
+from anatomy.figures.limits import rooflines
+from anatomy.figures.limits.placed import Placed
+from anatomy.judge.limits import DRAM, Ceilings
+from anatomy.judge.rows import Row
+from anatomy.record.showing import current
+from anatomy.table import units
+
+AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
+BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
+CLOSE = {"at": 1.6, "value": 1.4}  # marks within these factors share their numbers
+
+
+def sweep(*, caption: str | None = None) -> str:
+    """FMAs on each element, from one to a thousand: each number's mark on the FP32 roof."""
+    showing = current()
+    found = showing.find("roofline.intensity")
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        points = [row for row in found.recording.rows if _timed(row)]
+        return _swept(points, ceilings) if points else figures.refused(found.recording.rows)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
+    every, slope, _ = rooflines.roofs(ceilings)
+    roof = [each for each in every if each["series"] == "fp32"]
+    marks, lines = [], []
+    for row in points:
+        one = Placed(row["variant"], row, row["flops"] / row["bytes"])
+        marks.append(_mark(one, str(row["fmas"]) if row["fmas"].bit_count() == 1 else ""))
+        low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
+        bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
+        intensity = f"{units.significant(one.intensity)} FLOP/B"
+        lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, _said(one)])
+    drawing = svg.Drawing("loglog.roofline", (roof, slope, marks))
+    label = "FMAs on each element, on the FP32 roof. The table under it has the figures."
+    head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
+    table = tables.listed(head, lines, "FMAs on each element")
+    return svg.chart([("", drawing)], label) + figures.twin(table)
+
+
+def operations(*, caption: str | None = None) -> str:
+    """Some twenty operations on the measured roofs, and of each what keeps it from its roof."""
+    showing = current()
+    found, cache = showing.find("roofline.operations"), showing.find("memory_ladder.bandwidth")
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        if found.recording is None:
+            return ""
+        every = found.recording.rows
+        there = sorted((row for row in every if _timed(row)), key=_intensity)
+        size = found.recording.data["machine"].get("l2_bytes") or 0
+        reads = _cached_reads(cache.recording.rows, size) if cache.recording else None
+        drawn = _placed(there, ceilings, reads, size) if there else ""
+        return drawn + figures.refused(every)
+
+    return framing.exhibit([found, cache], caption, draw)
+
+
+def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache: int) -> str:
+    every, slope, _ = rooflines.roofs(ceilings)
+    if reads:
+        name = f"dashed: reads from the L2, {units.rate(reads, 'B/s')}"
+        slope |= {"steeper": {"bandwidth": reads, "name": name}}
+    marks, lines = [], []
+    for number, row in enumerate(table, 1):
+        one, least = Placed(row["variant"], row, _intensity(row)), roofs.least(row, ceilings)
+        share = least.seconds / row["median_s"] if least else None
+        told = f", {units.percent(share)} of what {least.roof} allows" if least else ""
+        size = f'<span class="ci">{escape(row["extent"])}, {row["dtype"]}</span>'
+        of = (
+            f'{units.percent(share)} <span class="ci">{least.roof}</span>' if least else tables.NONE
+        )
+        name, why = f"{number}. {escape(row['variant'])} {size}", escape(reason(row, share, cache))
+        lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
+        if not row["flops"]:
+            continue  # what computes nothing has no place on the axis
+        mark = _mark(one, str(number), told)
+        near = (each for each in marks if each["number"] and _close(each, mark))
+        if first := next(near, None):
+            first["number"] += f", {number}"
+            mark["number"] = ""
+        marks.append(mark)
+    drawing = svg.Drawing("loglog.roofline", (every, slope, marks))
+    label = "Operations on the measured roofs. The table under it names them."
+    head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
+    body = tables.listed(head, lines, "Operations and their roofs")
+    return svg.chart([("", drawing)], label) + figures.twin(body)
+
+
+def _cached_reads(ladder: Sequence[Row], cache_bytes: int) -> float | None:
+    """Bytes per second of the best sets that every SM reads, of those which the L2 alone holds."""
+    own = [row for row in ladder if row.get("op") == "read by all" and _timed(row)]
+    own = [row for row in own if BEYOND_L1 <= row["working_set_bytes"] <= cache_bytes / 2]
+    return max((row["bytes"] / row["median_s"] for row in own), default=None)
+
+
+def reason(row: Row, share: float | None, cache_bytes: int) -> str:
+    """What keeps a row from its roof: recorded evidence where there is any, else what the operation
+    is known to do beside what is counted, called likely."""
+    if share is None:
+        return ""
+    if share > 1 + ABOVE:
+        inside = row["limit"] in DRAM and row["bytes"] <= cache_bytes
+        return (
+            "its bytes stay in the L2" if inside else "a higher clock, or fewer bytes than counted"
+        )
+    if share >= AT_ROOF:
+        return "at its roof"
+    if row.get("regime") == "launch-bound":
+        return "over before the next launch comes: it is host-bound"
+    several = row.get("kernels_per_call") or 1
+    passes = f"{several:.0f} kernels, each a pass of its own" if several > 1 else ""
+    likely = f"likely: {row['beside']}" if row.get("beside") else ""
+    return "; ".join(filter(None, (passes, likely))) or "not explained by what was recorded"
+
+
+def _close(one: dict, other: dict) -> bool:
+    """Whether the numbers of two marks would lie on each other."""
+    return all(abs(log(one[end] / other[end])) < log(factor) for end, factor in CLOSE.items())
+
+
+def _said(one: Placed) -> str:
+    rate, low, high = one.rates
+    return units.rate(rate, "FLOP/s", low, high)
+
+
+def _mark(one: Placed, number: str, more: str = "") -> dict:
+    """A mark of the chart, with what is told of it where a reader points."""
+    rate, low, high = one.rates
+    hover = f"{one.label}: {units.significant(one.intensity)} FLOP/B, {_said(one)}{more}"
+    at = {"at": one.intensity, "value": rate, "low": low, "high": high}
+    return at | {"number": number, "hover": hover}
+
+
+def _intensity(row: Row) -> float:
+    return row["flops"] / row["bytes"]
+
+
+def _timed(row: Row) -> bool:
+    own = row.get("role") != "again" and row.get("verdict") != "impossible"
+    return own and not units.missing(row.get("median_s"))
+
+
+def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:
+    """Of some numbers of FMAs the time that their bytes take at the bandwidth of a copy, the time
+    that they take at the FP32 peak, and the time measured, to one scale."""
+    showing = current()
+    found = showing.find("roofline.intensity")
+    ceilings = showing.ceilings_of(found)
+
+    def draw() -> str:
+        timed = {row["fmas"]: row for row in found.recording.rows if _timed(row)}
+        peak, copy = (ceilings.get(name) for name in ("matmul fp32", "copy"))
+        if not timed or not peak or not copy:
+            return figures.refused(found.recording.rows)
+        told = []
+        for count in fmas:
+            row = timed[count]
+            parts = row["bytes"] / copy.value, row["flops"] / peak.value
+            told.append((requirements.fma_name(count), *parts, row["median_s"]))
+        label = "; ".join(
+            f"{name}: bytes {units.seconds(moved)}, arithmetic {units.seconds(done)}, measured "
+            f"{units.seconds(seen)}"
+            for name, moved, done, seen in told
+        )
+        return canvas.both(lambda sheet: _bars(sheet, told), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> None:
+    """For each number of FMAs two bars that begin together, and a mark where the kernel ended."""
+    left, room = 76.0, sheet.width - 76 - 70
+    size, y = room / max(max(times) for _, *times in told), 4.0
+    for name, moved, done, seen in told:
+        sheet.words(1, y + 21, name, bold=True)
+        for at, (what, seconds, colour) in enumerate(
+            (("bytes", moved, canvas.GOOD), ("arithmetic", done, canvas.BAD))
+        ):
+            top = y + 16 * at
+            sheet.box(left, top, max(2.0, size * seconds), 13, fill=colour, opacity=0.45)
+            sheet.words(left + 4, top + 10.5, what, size=11)
+        end = left + size * seen
+        sheet.line((end, y - 3), (end, y + 32), colour=canvas.INK, thick=2)
+        sheet.words(end + 5, y + 20, units.seconds(seen, most=2))
+        y += 46

@@ -1,0 +1,25 @@
+"""A cost that goes in steps of one width: marks, and the staircase that was fitted to them."""
+
+import altair as alt
+
+from anatomy.figures.charts import grammar
+from anatomy.figures.charts.grammar import MUTED, SERIES, Data, Spec, Titles
+
+
+def staircase(points: Data, corners: Data, edges: Data, titles: Titles, *, width: int) -> Spec:
+    """Marks with intervals at `x`, the line that was fitted through `corners` or one from mark to
+    mark, and at the `edges` of steps a dashed line with its `text`."""
+    last, top = (max(grammar.ends_of(points, end)) for end in ("x", "high"))
+    axis, scale = alt.Axis(grid=False, tickCount=width // 80), alt.Scale(domain=[0, last])
+    x = alt.X("x:Q", title=titles[0], axis=axis, scale=scale)
+    y = alt.Y("value:Q", title=titles[1], scale=alt.Scale(domain=[0, 1.08 * top]))
+    base = grammar.on(points, x=x, y=y, description="hover:N")
+    above = {"align": "left", "baseline": "top", "dx": 4, "color": MUTED}
+    layers = [
+        grammar.dashed(edges, x="x:Q"),
+        grammar.words(grammar.on(edges, x="x:Q", y=alt.value(2)), how=above),
+        grammar.on(corners or points, x=x, y=y).mark_line(color=SERIES[0], strokeWidth=1.8),
+        grammar.intervals(base, color=alt.value(grammar.TEXT)),
+        grammar.dots(base, 34, color=alt.value(SERIES[1]), shape=alt.value("circle")),
+    ]
+    return grammar.framed(layers, width, 250)

@@ -1,0 +1,146 @@
+"""What a day's page gets round its text: where it stands, how its time is spent, what comes next.
+And what is wrong with its boxes, which are written like this:
+
+    ## Predict first { data-minutes="10" }
+
+    !!! predict "How many blocks fit before a second wave begins?"
+
+        Write down a number.
+        { #d02-wave data-unit="blocks" }
+
+        ??? answer "What was measured"
+            [[occupancy.staircase.fit.blocks]]: one for each SM.
+
+    [Your guess](#d02-wave){ .guess }
+
+Minutes of a day's sections make 2.5 hours. A name begins with the day's number and is no other
+box's. The first figure of the answer is what was measured, printed in a unit that `data-unit` can
+be converted to. A choice has no unit but a list, each line beginning with its letter in bold, and
+an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
+in the box and at `.guess`, and scored (docs/assets/curriculum.js).
+
+`!!! calculate`, `!!! measure` and `!!! build` are exercises, with `??? answer`; a name and a unit
+have a reader's figure checked, against 5 % of a calculated answer, or against the range that
+`[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim. `??? recall "Question"`,
+`!!! misconception "What is believed"` and `!!! outcomes "After today you can"` hold any text.
+"""
+
+import re
+from collections.abc import Iterator
+from html import escape, unescape
+
+from anatomy.figures.curriculum import outline
+from anatomy.figures.curriculum.lists import UNWRITTEN, linked
+from anatomy.figures.curriculum.outline import Part
+from anatomy.record.showing import Showing
+
+MINUTES = round(outline.HOURS * 60)
+_TIMED = re.compile(
+    r'<h2 (?=[^>]*data-minutes="(\d+)")[^>]*id="([^"]+)"[^>]*>(.*?)<a class="header'
+)
+_PART = re.compile(r'(?=<div class="admonition |<h2\b)')
+_BOX = re.compile(r'<div class="admonition (predict|calculate|measure|build|takeaway)"')
+_ASKED = re.compile(r'<p (?=[^>]*\bid="([^"]*)")(?:[^>]*data-unit="([^"]*)")?[^>]*>')
+_LETTER = re.compile(r"<li>\s*(?:<p>)?<strong>(\w+)</strong>")
+_RIGHT = re.compile(r'<strong class="right">(\w+)</strong>')
+_MEASURED = re.compile(r'<span class="measured"[^>]*>([^<]*)</span>')
+_SAID = re.compile(r"(?:about )?(?P<number>[\d.]+)\s?(?P<unit>\S*)")
+_UNIT = re.compile(r"(?:[nµmkMGTPKi]{0,2})(?P<base>FLOP/s|B/s|FLOP/B|B|s|Hz)|(?P<other>.*)")
+# What stands for a figure: one that is drawn, and one that is not there yet.
+_ELSEWHERE = ("<!--picture", "<figure", "gap-inline")
+
+
+def framed(html: str, day: int, showing: Showing) -> str:
+    """A day's page with its place above the heading, its time under the lead, and tomorrow."""
+    about = outline.numbered("day", day)
+    week = outline.numbered("week", about.within)
+    phase = outline.numbered("phase", week.within)
+    place = [linked(showing, each, each.place) for each in (phase, week)]
+    place += [f"Day {day} of {len(outline.parts('day'))}", f"{outline.HOURS} hours"]
+    html = f'<p class="day-of" data-search-exclude>{" · ".join(place)}</p>\n{html}'
+    lead = re.search(r'(?<=<p class="lead">).*?</p>', html, re.DOTALL) or re.search("</h1>", html)
+    at = lead.end() if lead else len(html)
+    html = f"{html[:at]}\n{_time(html)}{html[at:]}"
+    before, sources, after = html.partition('<details class="sources"')
+    return f"{before}{_tomorrow(about, showing)}{sources}{after}"
+
+
+def problems(html: str, day: int) -> Iterator[tuple[str, str]]:
+    """What is wrong with a day's page as Markdown gives it: what to look for in its source, empty
+    for the whole page, and a sentence."""
+    spent = sum(int(minutes) for minutes, _, _ in _TIMED.findall(html))
+    if spent != MINUTES:
+        yield "data-minutes", f"the sections take {spent} minutes together, and not {MINUTES}."
+    names = set()
+    for part in _PART.split(html):
+        if not (box := _BOX.match(part)):
+            continue
+        question, _, answer = part.partition('<details class="answer"')
+        title = re.search(r'class="admonition-title">(.*?)</p>', question)
+        place = re.sub(r"<[^>]*>", "", title[1]) if title else ""
+        if box[1] == "takeaway":
+            if 'class="chip' not in part and "gap-inline" not in part:
+                yield place, "a takeaway is bound to a claim: [[claim:ID | verdict]]."
+            continue
+        if not answer:
+            yield place, f'a box "{box[1]}" has its answer folded: ??? answer "...".'
+        asked = _ASKED.search(question)
+        if asked is None:
+            if box[1] == "predict":
+                yield place, 'its question ends with a name: { #d02-wave data-unit="blocks" }.'
+            continue
+        name, unit = asked.groups()
+        if name in names or not name.startswith(f"d{day:02}-"):
+            yield name, f"{name}: a box's name begins with d{day:02}- and is no other box's."
+        names.add(name)
+        yield from ((name, f"{name}: {wrong}") for wrong in _answers(question, unit, answer))
+
+
+def _answers(question: str, unit: str | None, answer: str) -> Iterator[str]:
+    """What is wrong with the answer to a question for a number, or with that to a choice."""
+    letters, right, said = (
+        each.findall(text)
+        for each, text in ((_LETTER, question), (_RIGHT, answer), (_MEASURED, answer))
+    )
+    there = any(each in answer for each in _ELSEWHERE)
+    if not unit:
+        if len(letters) < 2:
+            yield "a question has a data-unit, or a list of choices, each with its letter in bold."
+        elif not there and (len(right) != 1 or right[0] not in letters):
+            yield "its answer names the right choice once, as **b**{ .right }."
+    elif not said and not there:
+        yield "its answer has no measured figure. Refer to one: [[...]]."
+    elif said and not there:
+        found = _SAID.match(said[0].replace(",", ""))
+        printed = found["unit"] if found else ""
+        ratio = unit == "×" and (printed == "%" or said[0].endswith("as fast"))
+        if not ratio and (found is None or _base(printed) != _base(unit)):
+            yield f"its answer reads {said[0]!r}, which is no number of {unit}."
+
+
+def _base(unit: str) -> str:
+    """A unit without its prefix; empty for a word, such as `blocks`."""
+    found = _UNIT.fullmatch(unit)
+    other = found["other"] or ""
+    return found["base"] or ("" if other.isalpha() else other)
+
+
+def _time(html: str) -> str:
+    """A bar of the sections, each as wide as it is long."""
+    items = []
+    for minutes, name, text in _TIMED.findall(html):
+        said = escape(f"{unescape(re.sub('<[^>]*>', '', text))} {minutes} minutes")
+        link = f'<a href="#{name}" title="{said}" aria-label="{said}">{minutes}</a>'
+        items.append(f'<li style="flex-grow:{minutes}">{link}</li>')
+    label = escape(f"How the {outline.HOURS} hours are spent, in minutes")
+    return f'<ol class="spent" aria-label="{label}" data-search-exclude>{"".join(items)}</ol>\n'
+
+
+def _tomorrow(today: Part, showing: Showing) -> str:
+    if today.number == len(outline.parts("day")):
+        return ""
+    day = outline.numbered("day", today.number + 1)
+    name = linked(showing, day)
+    there = "" if name.startswith("<a") else f" {UNWRITTEN}"
+    said = f"<b>Tomorrow</b> {name}{there}<br>You measure {escape(day.measures)}."
+    return f'<aside class="tomorrow" data-search-exclude><p>{said}</p></aside>\n'

@@ -1,0 +1,123 @@
+// A day's boxes, where scripts run: a guess is kept in this browser, shown beside what was measured,
+// and scored. Without this script every question and every answer is there, folded. Nothing is sent.
+(() => {
+  const KEY = "anatomy-guess ", MOST = 10, CLOSE = 0.05; // points; how near a calculation must come
+  const PREFIX = { n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+  const BINARY = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
+  const kept = (name) => JSON.parse(localStorage.getItem(KEY + name)) ?? {};
+  const keep = (name, value) => localStorage.setItem(KEY + name, JSON.stringify(value));
+  const make = (tag, props, ...inside) => {
+    const element = Object.assign(document.createElement(tag), props);
+    element.append(...inside);
+    return element;
+  };
+  const size = (unit) => {
+    const [, prefix] = unit.match(/^([KMGT]i|[nµmkMGTP])(?:FLOP\/s|B\/s|FLOP\/B|B|s|Hz)$/) ?? [];
+    return BINARY[prefix] ?? PREFIX[prefix] ?? 1;
+  };
+  // The number that a figure prints, in the unit asked for: 842 GB/s is 0.842 TB/s, 3% slower 1.03 ×.
+  const number = (text, unit) => {
+    if (/as fast$/.test(text)) return 1;
+    const [, digits, printed] = text.replace(/,/g, "").match(/(\d+(?:\.\d+)?)\s?(\S*)/) ?? [];
+    if (printed === "%" && unit === "×") return 1 + digits / 100;
+    return (Number(digits) * size(printed ?? "")) / size(unit);
+  };
+
+  function play(box) {
+    const asked = box.querySelector(":scope > p[id]"), fold = box.querySelector("details.answer");
+    if (!asked || !fold) return;
+    const name = asked.id, { unit } = asked.dataset, guess = box.classList.contains("predict");
+    const figure = fold.querySelector(".measured")?.textContent;
+    const right = unit ? figure : fold.querySelector(".right")?.textContent;
+    const form = make("form", { className: "guess" }), says = make("output");
+    const button = make("button", {}, guess ? "Keep my guess" : "Check");
+    const beside = [...document.querySelectorAll(`a.guess[href="#${name}"]`)].map((link) => {
+      link.after(make("span"));
+      return link.nextSibling;
+    });
+    fold.before(form);
+    if (unit) {
+      const input = make("input", { type: "number", step: "any", min: 0, required: true, name, value: kept(name).said ?? "" });
+      form.append(make("label", {}, guess ? "Your guess " : "Your figure ", input, ` ${unit}`), button, says);
+    } else {
+      form.append(box.querySelector(":scope > ul"), button, says);
+      form.setAttribute("role", "radiogroup");
+      form.setAttribute("aria-labelledby", name);
+      for (const line of form.firstChild.children) {
+        const value = line.querySelector("strong").textContent, checked = value === kept(name).said;
+        const choice = make("input", { type: "radio", name, value, checked, required: true });
+        line.append(make("label", {}, choice, ...line.childNodes));
+      }
+    }
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const said = new FormData(form).get(name);
+      keep(name, { said, points: points(said) });
+      tell();
+    });
+    fold.addEventListener("toggle", () => {
+      if (!guess || !fold.open) return;
+      keep(name, { ...kept(name), looked: true });
+      tell();
+    });
+    tell();
+
+    function tell() {
+      const { said, looked } = kept(name);
+      for (const each of form.elements) each.disabled = guess && Boolean(looked);
+      if (said === undefined) says.textContent = looked ? "You looked first, so this one is not scored." : "";
+      else says.textContent = guess && !looked ? `Kept: ${spoken(said)}. Unfold the answer when you are done.` : verdict(said);
+      for (const each of beside) each.textContent = said === undefined ? "" : `: ${looked ? verdict(said) : spoken(said)}`;
+    }
+
+    function spoken(said) {
+      return unit ? `${said}${/^[×%]/.test(unit) ? "" : " "}${unit}` : said;
+    }
+
+    function points(said) {
+      if (!guess || right === undefined) return null;
+      if (!unit) return said === right ? MOST : 0;
+      return Math.round(MOST * Math.max(0, 1 - Math.abs(Math.log10(said / number(right, unit)))));
+    }
+
+    function verdict(said) {
+      if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
+      if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
+      const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
+      const wide = ends[0] === ends[1] ? CLOSE : 0; // a range is wide enough as it stands
+      const [low, high] = ends.map((end) => number(end, unit));
+      if (said >= low * (1 - wide) && said <= high * (1 + wide)) return "Right.";
+      return `Too ${said < low ? "small" : "large"}, or another machine: look again, then unfold.`;
+    }
+  }
+
+  // A name begins with the number of its day: d02-wave.
+  function sum(place) {
+    const week = Number(place.dataset.week), day = (name) => Number(name.slice(1, 3));
+    const names = Object.keys(localStorage).filter((key) => key.startsWith(KEY)).map((key) => key.slice(KEY.length));
+    const mine = names.filter((name) => Math.ceil(day(name) / 7) === week);
+    const score = (these) => {
+      const points = these.map((name) => kept(name).points).filter((each) => each != null);
+      return [points.reduce((all, each) => all + each, 0), points.length];
+    };
+    const [total, many] = score(mine);
+    place.textContent = many
+      ? `Your score: ${total} of ${MOST * many} points, from ${many} guess${many > 1 ? "es" : ""}. `
+      : "Your score: no guesses in this browser yet. ";
+    for (const line of document.querySelectorAll("li[data-day]")) {
+      line.querySelector(".score")?.remove();
+      const [own, times] = score(mine.filter((name) => day(name) === Number(line.dataset.day)));
+      if (times) line.firstChild.append(make("span", { className: "tag score" }, `${own} of ${MOST * times} points`));
+    }
+    if (!mine.length) return;
+    const forget = make("button", { type: "button" }, "Forget my guesses of this week");
+    forget.addEventListener("click", () => {
+      for (const name of mine) localStorage.removeItem(KEY + name);
+      sum(place);
+    });
+    place.append(forget);
+  }
+
+  document.querySelectorAll(".admonition:is(.predict, .calculate, .measure)").forEach(play);
+  document.querySelectorAll(".week-score").forEach(sum);
+})();

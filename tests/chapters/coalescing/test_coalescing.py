@@ -1,0 +1,132 @@
+"""Coalescing: sectors counted by hand, the kernel that reads them, and what follows from rates."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from anatomy import claims, page
+from anatomy.chapters.coalescing import calculations, figures
+from anatomy.chapters.coalescing.sectors import sectors, useful_share
+from anatomy.parts import cuda_kernels
+from anatomy.record import recording
+from anatomy.record.declare import load
+from anatomy.record.showing import using
+from tests.chapters.coalescing import coalescing_rows as made
+from tests.fakes import synthetic
+from tests.fakes.fake_stopwatch import made_up_time
+from tests.fakes.sites import CHECKOUT
+from tests.parts import cuda_on_cpu
+
+
+@pytest.fixture
+def root(tmp_path):
+    made.strides(tmp_path)
+    made.offsets(tmp_path)
+    return tmp_path
+
+
+def verdict(name: str, root) -> claims.Result:
+    return claims.evaluate(synthetic.showing(root=root), name)
+
+
+@pytest.mark.parametrize(
+    ("stride", "offset", "touched"),
+    [(1, 0, 4), (2, 0, 8), (7, 0, 28), (8, 0, 32), (9, 0, 32), (32, 0, 32),
+     (1, 4, 5), (1, 28, 5), (1, 32, 4), (1, 128, 4), (2, 4, 8), (8, 4, 32)],
+)  # fmt: skip
+def test_the_sectors_of_a_request(stride, offset, touched):
+    found = sectors(stride, offset)
+    assert len(found) == touched and sum(found.values()) == 128
+    assert useful_share(stride, offset) == 4 / touched
+    assert list(found) == sorted(found) and max(found.values()) <= 32
+
+
+def test_neighbours_fill_their_sectors_and_an_offset_leaves_parts_of_two():
+    assert sectors(1) == {0: 32, 1: 32, 2: 32, 3: 32}
+    assert sectors(1, 4) == {0: 28, 1: 32, 2: 32, 3: 32, 4: 4}
+    assert sectors(8) == dict.fromkeys(range(32), 4)
+
+
+@pytest.mark.parametrize(
+    ("first", "stride", "neighbours", "elements", "rounds"),
+    [(0, 1, 1, 300, 1), (3, 1, 1, 64, 5), (0, 5, 1, 77, 1), (1, 4, 4, 130, 2), (0, 32, 32, 9, 1)],
+)
+def test_a_thread_reads_the_elements_that_it_should(first, stride, neighbours, elements, rounds):
+    data = torch.randint(1, 16, (first + elements * stride + 32,)).float()
+    sums, expected = torch.full((64,), float("nan")), torch.zeros(64)
+    given = (data, sums, first, stride, neighbours, elements, rounds)
+    cuda_on_cpu.kernel("strided_read")(2, 32, given)
+    for element in range(elements):
+        at = first + element * stride
+        expected[element % 64] += rounds * data[at : at + neighbours].sum()
+    assert (sums == expected).all()
+
+
+@pytest.mark.parametrize("name", ["strides", "offsets"])
+def test_an_experiment_behind_the_shim_agrees_with_its_reference(name, monkeypatch):
+    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
+    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
+    with made_up_time():
+        table = load(f"coalescing.{name}")(device="cpu", scale=0.0001, iters=6)
+    assert (table.error == 0).all() and table.op.nunique() == 2
+    assert (table.useful_share == 4 / table.sectors).all()
+
+
+@pytest.mark.parametrize("name", ["strides", "offsets"])
+def test_a_cpu_has_nothing_to_say_and_says_so(name):
+    table = load(f"coalescing.{name}")(device="cpu")
+    assert table.note.str.contains("this is cpu").all() and len(table) > 30
+
+
+def test_the_verdicts_of_a_card_that_moves_32_bytes_at_a_time(root):
+    assert verdict("sectors-predict-strides", root).word == claims.HOLDS
+    assert verdict("strides-are-cheap-if-all-is-used", root).word == claims.HOLDS
+    offsets = verdict("offsets-cost-a-fifth", root)
+    assert offsets.word == claims.ONLY_WHERE and "from L1" in offsets.condition
+
+
+def test_where_64_bytes_move_at_a_time_the_sectors_miss_the_large_strides(tmp_path):
+    made.strides(tmp_path, atom=64)
+    found = verdict("sectors-predict-strides", tmp_path)
+    assert found.word == claims.ONLY_WHERE
+
+
+def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):
+    (row,) = (
+        row for row in recording.load(made.strides(tmp_path)).rows
+        if (row["op"], row["variant"]) == ("one of each", "stride 4")
+    )  # fmt: skip
+    assert row["predicted_rate"] == pytest.approx(made.ALIGNED / 4, rel=0.02)
+
+
+def test_the_picture_has_what_was_measured_for_every_stride_and_offset(root):
+    with using(synthetic.showing(root=root)):
+        drawn = figures.touched([(1, 0), (8, 0), (1, 4)])
+        curve = page.curve("coalescing.strides", x="stride", y="rate", series="op",
+                           fit="predicted_rate")  # fmt: skip
+    assert "stride 8" in drawn and "32 sectors" in drawn and "TB/s measured" in drawn
+    rates = json.loads(re.search(r'data-measured="([^"]*)"', drawn)[1].replace("&quot;", '"'))
+    assert {"1,0", "32,0", "1,128"} <= set(rates) and all(rates.values())
+    assert "stroke-dasharray" in curve and "GB/s" in curve
+
+
+def test_without_a_recording_the_picture_still_shows_the_sectors(tmp_path):
+    with using(synthetic.showing(root=tmp_path)):
+        drawn = figures.touched([(2, 0)])
+    assert "8 sectors, 50% used" in drawn and "measured," not in drawn
+
+
+@pytest.mark.parametrize("bandwidth", [4.1e12, 1.7e12])
+def test_the_answers_of_the_day_for_two_machines(bandwidth):
+    assert calculations.time_of_every_eighth(bandwidth) == pytest.approx(2**30 / bandwidth)
+    assert calculations.rate_at_stride_3(bandwidth) == pytest.approx(bandwidth / 3)
+
+
+def test_the_days_script_runs_by_itself():
+    script = CHECKOUT / "snippets" / "days" / "day_05" / "strides.py"
+    done = subprocess.run([sys.executable, str(script), "1000"], capture_output=True, text=True)
+    assert not done.returncode and done.stdout.count("stride") == 12, done.stderr

@@ -1,0 +1,63 @@
+"""What is wrong with a day's page ends the build with its place; a right one gets head and foot."""
+
+import re
+
+import pytest
+
+from tests.fakes import toy_day
+from tests.fakes.toy_day import DAY
+
+# What is changed on the day's page, and what the build then says; {line} is that of the change.
+MISTAKES = {
+    "too little time": ('{ data-minutes="20" }', '{ data-minutes="10" }', "take 140 minutes"),
+    "no name": ('    { #d02-slice data-unit="×" }\n', "", "ends with a name"),
+    "another day's name": ("#d02-time", "#d03-time", "begins with d02- and is no other box's"),
+    "a name twice": ("#d02-time", "#d02-slice", "begins with d02- and is no other box's"),
+    "no unit": (' data-unit="ms"', "", "a data-unit, or a list of choices"),
+    "a wrong unit": (
+        'data-unit="ms"',
+        'data-unit="TB/s"',
+        "reads '343 µs', which is no number of TB/s",
+    ),
+    "a typed answer": ("        It is [[", "        It is twice. <!-- [[", "no measured figure"),
+    "no right choice": ("**a**{ .right }", "**a**", "names the right choice once"),
+    "an unknown choice": ("**a**{ .right }", "**c**{ .right }", "names the right choice once"),
+    "no fold": ('    ??? answer "One solution"', "    One solution:", "has its answer folded"),
+    "a takeaway by itself": (
+        "Slices cost. [[claim:slice-doubles-fp16 | verdict]]",
+        "It is so.",
+        "bound to a claim",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_ends_the_build(tmp_path, what):
+    right, mistaken, says = MISTAKES[what]
+    assert right in DAY
+    mistaken_day = DAY.replace(right, mistaken, 1)
+    if what == "a typed answer":
+        mistaken_day = mistaken_day.replace("| speed]].", "| speed]] -->", 1)
+    built = toy_day.project(tmp_path, mistaken_day).build()
+    assert built.status != 0 and "Traceback" not in built.said
+    assert re.search(rf"curriculum/day_02\.md:\d+: .*{re.escape(says)}", built.said), built.said
+
+
+def test_a_day_has_its_place_its_time_and_tomorrow(tmp_path):
+    built = toy_day.project(tmp_path).build()
+    assert built.status == 0, built.said
+    html = built.read("curriculum/day_02/index.html")
+    above = re.search(r'<p class="day-of".*?</p>\s*<h1', html)[0]
+    assert "Phase I · " in above and '<a href="../week_1/">Week 1</a>' in above
+    assert "Day 2 of 70 · 2.5 hours" in above
+    spent = re.search(r'<ol class="spent".*?</ol>', html)[0]
+    assert re.findall(r'flex-grow:(\d+)"><a href="#([\w-]+)"', spent) == [
+        ("10", "what-do-you-remember"),
+        ("20", "predict-first"),
+        ("60", "the-experiment"),
+        ("60", "exercises"),
+    ]
+    assert html.index('class="lead"') < html.index('class="spent"') < html.index("outcomes")
+    tomorrow = re.search(r'<aside class="tomorrow".*?</aside>', html)[0]
+    assert "Day 3: Kernels and launches" in tomorrow and "not written yet" in tomorrow
+    assert "Tomorrow" not in built.read("search/search_index.json")
