@@ -152,6 +152,25 @@ def test_what_needs_a_gpu_is_begun_where_there_is_one(tmp_path, monkeypatch):
     assert asked == [items[1], items[0]]
 
 
+def test_ceilings_are_measured_alone_before_the_gpus_share_the_rest(tmp_path, monkeypatch):
+    asked, gpus = [], [object(), object()]
+
+    def share(lane, cards):
+        asked.append(cards)
+        lane({"CUDA_VISIBLE_DEVICES": "0"})
+
+    def measure(round_, item, measurer):
+        asked.append((item.name, measurer.environment))
+
+    monkeypatch.setattr(recorder.lanes, "cards", lambda count: gpus[:count])
+    monkeypatch.setattr(recorder.lanes, "run", share)
+    monkeypatch.setattr(recorder.Round, "measure", measure)
+    names = ("limits.ceilings", "limits.ceilings", "toy.fine", "limits.ceilings")
+    recorder.record([Item(name, FINE, STALE) for name in names], root=tmp_path, gpus=2)
+    rest = [(name, {"CUDA_VISIBLE_DEVICES": "0"}) for name in names[2:]]
+    assert asked == [(names[0], {}), (names[1], {}), gpus, *rest]
+
+
 def test_what_was_recorded_is_told_with_how_long_it_took(tmp_path, monkeypatch, capsys, toylab):
     found = {"seconds": 61.0, "method": {"start_s": 4.0}, "machine": {"slug": "cpu-x"}}
     monkeypatch.setattr(recorder.occasions, "adding", lambda found, root, defaults: found)

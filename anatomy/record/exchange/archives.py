@@ -40,7 +40,7 @@ _PLACE = re.compile(rf"{SLUG.pattern}/{signatures.NAME.pattern}/{_KEY}(?<!\.fail
 _GZIP, _ZIP = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06")
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # The end of a zip's table of contents, which Python reads as a whole however long it is.
-_END, _END_BYTES, _LONG_END, _LONGEST_COMMENT = b"PK\x05\x06", 22, b"PK\x06\x07", 65535
+_END, _END_BYTES, _LONG_END = b"PK\x05\x06", 22, b"PK\x06\x07"
 _ENTRY_BYTES = 512  # of that table, for each file
 
 
@@ -211,13 +211,12 @@ def _of_zip(file: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
 
 def _require_short_table(file: BinaryIO) -> None:
     """Refuse a zip whose table of contents is for more files than a set may have."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - _END_BYTES - _LONGEST_COMMENT - 20, 0))
-    tail = file.read()
-    at = tail.rfind(_END)
-    end = tail[at : at + _END_BYTES] if at >= 0 else b""
+    whole = file.read()
+    at = whole.rfind(_END)
+    end = whole[at : at + _END_BYTES] if at >= 0 else b""
     table_bytes = struct.unpack("<I", end[12:16])[0] if len(end) == _END_BYTES else 2**32
-    if _LONG_END in tail[max(at - 20, 0) : max(at, 0)] or table_bytes > _ENTRY_BYTES * MOST_FILES:
+    long = whole[at - 20 : at].startswith(_LONG_END)  # says where a longer end is
+    if long or table_bytes > _ENTRY_BYTES * MOST_FILES:
         raise RecordingError(f"it breaks off, or has more than {MOST_FILES:,} files.")
 
 

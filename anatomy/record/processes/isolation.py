@@ -247,7 +247,7 @@ def only_recorder() -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            holder.unlink(missing_ok=True)
+            holder.unlink()
         lock.release()
 
 

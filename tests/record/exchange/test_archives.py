@@ -177,10 +177,22 @@ def test_what_is_no_archive_is_one_error_that_says_so(tmp_path):
     with pytest.raises(RecordingError, match=r"neither a \.tar\.gz nor a \.zip"):
         unpacked(tmp_path / "a.tgz")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RecordingError, match="holds no recording"):
-        unpacked(tmp_path / "empty")
+    for empty in (tmp_path / "empty", zipped(tmp_path / "empty.zip")):
+        with pytest.raises(RecordingError, match="holds no recording: none of its 0 files"):
+            unpacked(empty)
     with pytest.raises(RecordingError, match="neither a plain file nor a folder"):
         unpacked(tmp_path.__class__("/dev/null"))
+
+
+def test_of_a_set_that_breaks_off_nothing_is_read(tmp_path):
+    file = save(tmp_path / "recordings").read_bytes()
+    entries = (PLACE, file), (f"{PLACE}.bin", random.Random(7).randbytes(2**16))
+    as_tar, as_zip = tar(tmp_path / "a", *entries), zipped(tmp_path / "b", *entries)
+    as_tar.write_bytes(as_tar.read_bytes()[: -(2**15)])
+    as_zip.write_bytes(b"lost".join(as_zip.read_bytes().rsplit(b"PK\3\4", 1)))  # of the second
+    for source in (as_tar, as_zip):
+        with pytest.raises(RecordingError, match=f"^{source.name} can't be unpacked: [A-Z]"):
+            unpacked(source)
 
 
 def test_a_damaged_archive_is_one_error_whatever_was_damaged(tmp_path):

@@ -229,6 +229,16 @@ def test_who_measures_is_written_down_for_this_user_alone_and_removed(own_lock):
     assert [file.name for file in folder.iterdir()] == ["measuring.lock"]
 
 
+@pytest.mark.parametrize(("told", "name"), [({"USERNAME": "ada"}, "ada"), ({}, "user")])
+def test_where_users_have_no_number_their_name_keeps_them_apart(own_lock, monkeypatch, told, name):
+    monkeypatch.delattr(os, "getuid")
+    monkeypatch.delenv("USERNAME", raising=False)
+    for each in told.items():
+        monkeypatch.setenv(*each)
+    with isolation.only_recorder():
+        assert (own_lock / f"pytorch-gpu-anatomy-{name}" / "measuring.json").is_file()
+
+
 def test_a_full_disk_keeps_nobody_from_measuring(own_lock, monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")

@@ -31,6 +31,7 @@ def texts(code: str) -> list[str]:
         ("raise E('a', b)", "raise E(f'c{d}')"),
         ("assert a, 'b'", "assert a, 'c'"),
         ("def f(x):\n  x.warnings.append('a')\n  g()", "def f(x):\n  g()"),
+        ("def f(x):\n  if x:\n    x.warnings.append('a')\n    g()", "def f(x):\n  if x: g()"),
         ("def f(e):\n  e.add_note('a')\n  g()", "def f(e):\n  e.add_note('b')\n  g()"),
     ],
 )

@@ -90,6 +90,7 @@ def test_blocks_print_into_their_page_and_share_variables_by_session(capsys):
         ("1\n2 +\n", "page.md:12: the block failed with SyntaxError: "),
         ("def f():\n    1 / 0\n\nf()", "page.md:12: the block failed with ZeroDivisionError: "),
         ("\nint('a')", "page.md:12: the block failed with ValueError: "),
+        ("import json\njson.loads('')", "page.md:12: the block failed with JSONDecodeError: "),
         ("\nraise SystemExit(2)", r"page.md:12: the block ended with SystemExit\(2\); a page"),
         ("eval('1 +')", "page.md:11: the block failed with SyntaxError: "),
     ],
