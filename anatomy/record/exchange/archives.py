@@ -11,7 +11,6 @@ import io
 import os
 import re
 import stat
-import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -136,14 +135,14 @@ def _limited(source: Path) -> Iterator[tuple[str, BinaryIO]]:
 
 
 class _Counted:
-    """A file of which no more is read than is left of a set's size."""
+    """A file of which no more is given than is left of a set's size."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self.file, self.left = file, left
 
     def read(self, size: int) -> bytes:
         """So many bytes; RecordingError where that is too much."""
-        content = self.file.read(min(size, self.left + 1))
+        content = self.file.read(size)
         self.left -= len(content)
         if self.left < 0:
             raise RecordingError(f"it has more than {MOST_MIB} MiB when it is unpacked.")
@@ -185,7 +184,7 @@ def _of_tar(file: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
     # As a stream: headers are bounded like all else, and no offset can lead back to where we were.
     plain = _Counted(gzip.GzipFile(fileobj=file), 2 * MOST_MIB * 2**20)
     with tarfile.open(fileobj=plain, mode="r|", tarinfo=_Header) as archive:
-        for count, entry in enumerate(archive):
+        for count, entry in enumerate(archive, 1):
             if count > 2 * MOST_FILES:
                 raise RecordingError(f"it has more than {MOST_FILES:,} files.")
             if entry.isdir():
@@ -214,9 +213,9 @@ def _require_short_table(file: BinaryIO) -> None:
     whole = file.read()
     at = whole.rfind(_END)
     end = whole[at : at + _END_BYTES] if at >= 0 else b""
-    table_bytes = struct.unpack("<I", end[12:16])[0] if len(end) == _END_BYTES else 2**32
+    table = end[12:16] if len(end) == _END_BYTES else b"\xff" * 4  # its bytes
     long = whole[at - 20 : at].startswith(_LONG_END)  # says where a longer end is
-    if long or table_bytes > _ENTRY_BYTES * MOST_FILES:
+    if long or int.from_bytes(table, "little") > _ENTRY_BYTES * MOST_FILES:
         raise RecordingError(f"it breaks off, or has more than {MOST_FILES:,} files.")
 
 

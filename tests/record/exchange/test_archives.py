@@ -132,24 +132,76 @@ def test_bombs_are_ended_before_they_are_unpacked(tmp_path, monkeypatch):
         file.write(header("a", tarfile.REGTYPE, 2**40).tobuf() + bytes(2**23))
     with pytest.raises(RecordingError, match=r"more than 1 MiB when it is unpacked|end of data"):
         unpacked(endless)
-    monkeypatch.setattr(archives, "LARGEST_MIB", 0)
-    with pytest.raises(RecordingError, match="has more than 0 MiB"):
-        unpacked(endless)
+
+
+def test_a_set_has_64_mib_when_it_is_unpacked_and_32_as_an_archive(tmp_path):
+    most = [(PLACE.replace("default", f"m={n}"), bytes(2**24)) for n in range(4)]
+    assert len(unpacked(zipped(tmp_path / "a.zip", *most))) == 4
+    with pytest.raises(RecordingError, match="it has more than 64 MiB when it is unpacked"):
+        unpacked(zipped(tmp_path / "a.zip", *most, (PLACE, b" ")))
+    for size, said in ((2**25, "can't be unpacked"), (2**25 + 1, "it has more than 32 MiB")):
+        (tmp_path / "a.tgz").write_bytes(b"\x1f\x8b")
+        os.truncate(tmp_path / "a.tgz", size)
+        with pytest.raises(RecordingError, match=said):
+            unpacked(tmp_path / "a.tgz")
 
 
 def test_too_many_files_end_the_set(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "MOST_FILES", 8)
-    many = [(f"a{n}", b"") for n in range(100)]
+    places = [PLACE.replace("default", f"m={n}") for n in range(9)]
     folder = tmp_path / "folder"
-    folder.mkdir()
-    for name, _ in many:
-        (folder / name).touch()
-    for source in (tar(tmp_path / "a.tgz", *many), zipped(tmp_path / "a.zip", *many), folder):
-        with pytest.raises(RecordingError, match="more than 8 files"):
-            unpacked(source)
+    (folder / PLACE).parent.mkdir(parents=True)
+    for count, place in enumerate(places, 1):
+        some = [(name, b"") for name in places[:count]]
+        (folder / place).touch()
+        for source in (tar(tmp_path / "a.tgz", *some), zipped(tmp_path / "a.zip", *some), folder):
+            if count <= 8:
+                assert len(unpacked(source)) == count
+                continue
+            with pytest.raises(RecordingError, match=r"it has more than 8 files\."):
+                unpacked(source)
+
+
+def test_too_many_folders_end_the_set(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MOST_FILES", 4)
+    folder, entries = tmp_path / "folder", [(PLACE, b"")]
+    (folder / PLACE).parent.mkdir(parents=True)
+    (folder / PLACE).touch()
+    for count in range(4, 10):  # with the file and the two that it lies in
+        (folder / "toy-gpu" / f"{count}").mkdir()
+        entries.insert(0, header(f"toy-gpu/{count}", tarfile.DIRTYPE))
+        whole = tar(tmp_path / "a.tgz", *entries, *[header("a", tarfile.DIRTYPE)] * 2)
+        for source, hint in ((whole, ""), (folder, " Name a folder in it.")):
+            if count <= 8:
+                assert list(unpacked(source)) == [PLACE]
+                continue
+            with pytest.raises(RecordingError, match=f"it has more than 4 files.{hint} Nothing"):
+                unpacked(source)
+    named = zipped(tmp_path / "a.zip", ("toy-gpu/", b""), (PLACE, b""))
+    with archives.unpacked(named) as found:
+        assert found.passed_over == 0
+
+
+def test_a_name_has_400_characters_and_a_key_as_many_as_we_give_it(tmp_path):
+    longest = PLACE.replace("default", "k" * loading.LONGEST_KEY)
+    names = ["a" * (399 - len(PLACE)) + "/" + PLACE, longest, longest.replace("kk", "kkk", 1)]
+    with archives.unpacked(tar(tmp_path / "a.tgz", *((name, b"") for name in names))) as found:
+        kept = [loading.place(file) for file in loading.files(found.folder)]
+        assert sorted(kept) == [PLACE, longest] and found.passed_over == 1
+    with pytest.raises(RecordingError, match="leads out of it, or is none"):
+        unpacked(tar(tmp_path / "a.tgz", ("a" + names[0], b"")))
 
 
 def test_a_header_that_would_be_searched_for_long_is_not_read(tmp_path):
+    for size in (4096, 4097):
+        told = header("a", tarfile.REGTYPE)
+        told.pax_headers = {"comment": "c" * (size - len("4096 comment=\n"))}
+        source = tar(tmp_path / "a.tgz", told, (PLACE, b""))
+        if size == 4096:
+            assert list(unpacked(source)) == [PLACE]
+            continue
+        with pytest.raises(RecordingError, match="a header that is no set's"):
+            unpacked(source)
     source = tmp_path / "a.tgz"
     digits = b"1" * 100_000
     with gzip.open(source, "wb") as file:
@@ -168,6 +220,16 @@ def test_a_zip_may_not_hide_how_long_its_table_is(tmp_path, monkeypatch):
     source.write_bytes(whole[:at] + b"PK\6\7" + bytes(16) + whole[at:])
     with pytest.raises(RecordingError, match="breaks off, or has more than"):
         unpacked(source)
+    monkeypatch.setattr(archives, "MOST_FILES", 1)
+    named = zipfile.ZipInfo(PLACE)
+    for size in (512, 513):  # of the table's one entry
+        named.comment = bytes(size - 46 - len(PLACE))
+        zipped(source, (named, b"{}"))
+        if size == 512:
+            assert list(unpacked(source)) == [PLACE]
+            continue
+        with pytest.raises(RecordingError, match="breaks off, or has more than 1 files"):
+            unpacked(source)
 
 
 def test_what_is_no_archive_is_one_error_that_says_so(tmp_path):
