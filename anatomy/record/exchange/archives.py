@@ -57,7 +57,7 @@ def unpacked(source: Path) -> Iterator[Unpacked]:
     of that name, RecordingError where it can't be unpacked or is not to be trusted."""
     if not source.exists():
         raise BadParameter(f"There is no {source.name}. Name an archive or a folder of recordings.")
-    with TemporaryDirectory(prefix="anatomy-") as temporary:
+    with TemporaryDirectory() as temporary:
         folder, passed_over = Path(temporary), 0
         try:
             for name, file in _limited(source):
@@ -85,7 +85,7 @@ def pack(recordings: Sequence[Recording], target: Path) -> None:
     held = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", fileobj=held, mtime=0) as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
     ):
         for each in recordings:
             content = each.path.read_bytes()
@@ -213,9 +213,9 @@ def _require_short_table(file: BinaryIO) -> None:
     whole = file.read()
     at = whole.rfind(_END)
     end = whole[at : at + _END_BYTES] if at >= 0 else b""
-    table = end[12:16] if len(end) == _END_BYTES else b"\xff" * 4  # its bytes
+    table_bytes = int.from_bytes(end[12:16], "little")
     long = whole[at - 20 : at].startswith(_LONG_END)  # says where a longer end is
-    if long or int.from_bytes(table, "little") > _ENTRY_BYTES * MOST_FILES:
+    if len(end) < _END_BYTES or long or table_bytes > _ENTRY_BYTES * MOST_FILES:
         raise RecordingError(f"it breaks off, or has more than {MOST_FILES:,} files.")
 
 

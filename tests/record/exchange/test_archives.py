@@ -35,6 +35,8 @@ def test_a_set_comes_back_to_the_byte_in_every_form(tmp_path):
     first = packed.read_bytes()
     archives.pack(recording.all_recordings(tmp_path / "recordings"), packed)
     assert packed.read_bytes() == first
+    with tarfile.open(packed) as archive:
+        assert archive.getnames() == [f"recordings/{PLACE}"]
     as_zip = zipped(tmp_path / "set.zip", (f"a/b/{PLACE}", file.read_bytes()))
     forms = (packed, as_zip, tmp_path / "recordings", tmp_path / "recordings" / "toy-gpu")
     for source in forms:
@@ -147,6 +149,8 @@ def test_a_set_has_64_mib_when_it_is_unpacked_and_32_as_an_archive(tmp_path):
 
 
 def test_too_many_files_end_the_set(tmp_path, monkeypatch):
+    with pytest.raises(RecordingError, match=r"it has more than 4,096 files\."):
+        unpacked(tar(tmp_path / "a.tgz", *[header("a", tarfile.REGTYPE)] * 4097))
     monkeypatch.setattr(archives, "MOST_FILES", 8)
     places = [PLACE.replace("default", f"m={n}") for n in range(9)]
     folder = tmp_path / "folder"
@@ -202,6 +206,12 @@ def test_a_header_that_would_be_searched_for_long_is_not_read(tmp_path):
             continue
         with pytest.raises(RecordingError, match="a header that is no set's"):
             unpacked(source)
+    kinds = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+    for kind in (*kinds, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
+        with gzip.open(tmp_path / "a.tgz", "wb") as file:
+            file.write(header("a", kind, 4097).tobuf(tarfile.GNU_FORMAT) + bytes(10_000))
+        with pytest.raises(RecordingError, match="a header that is no set's"):
+            unpacked(tmp_path / "a.tgz")
     source = tmp_path / "a.tgz"
     digits = b"1" * 100_000
     with gzip.open(source, "wb") as file:
@@ -218,6 +228,9 @@ def test_a_zip_may_not_hide_how_long_its_table_is(tmp_path, monkeypatch):
     with pytest.raises(RecordingError, match="breaks off, or has more than"):
         unpacked(source)
     source.write_bytes(whole[:at] + b"PK\6\7" + bytes(16) + whole[at:])
+    with pytest.raises(RecordingError, match="breaks off, or has more than"):
+        unpacked(source)
+    source.write_bytes(whole[: at + 16] + b"PK\5\6" + whole[at + 20 :])  # as if the end began there
     with pytest.raises(RecordingError, match="breaks off, or has more than"):
         unpacked(source)
     monkeypatch.setattr(archives, "MOST_FILES", 1)

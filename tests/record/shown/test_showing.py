@@ -76,6 +76,7 @@ def test_blocks_print_into_their_page_and_share_variables_by_session(capsys):
     assert page.run("x += 1; print(x)", 5, "one") == "2\n"
     assert page.run("import sys; sys.stdout.write('log')", 7) == ""
     assert capsys.readouterr().out == "log"
+    assert page.run("x = 1", 7) == ""
     for session in ("", "other"):
         with pytest.raises(PageError, match=r"^page\.md:12: the block failed with NameError: "):
             page.run("\n\n\nprint(x)", 8, session)
