@@ -112,7 +112,7 @@ def forget(
     declared = signatures.signature(experiment, package)
     place = _place(root, machine, experiment, declared.bind(**params), declared.defaults)
     with suppress(OSError):  # one that stays is not shown beside a recording
-        place.unlink(missing_ok=True)
+        place.unlink()
 
 
 def _place(

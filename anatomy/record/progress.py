@@ -1,7 +1,6 @@
 """What is being measured, how many are left, and for how long: on standard error, with rich."""
 
 import sys
-import time
 from collections.abc import Sequence
 from statistics import median
 from typing import TextIO
@@ -36,7 +35,6 @@ class Reporter:
     def __init__(self, last: Sequence[float | None], stream: TextIO | None = None) -> None:
         self._last = list(last)  # seconds that each took; None: never measured
         self._done = 0
-        self._started = time.monotonic()
         self.console = Console(file=stream or sys.stderr, highlight=False)
         self._bar: Progress | None = None
 

@@ -92,7 +92,7 @@ def plan(
     wanted: dict[str, tuple[str, dict, dict[str, None]]] = {}
     for name, params, *places in shown:
         full = signatures.signature(name, package).bind(**params)
-        entry = wanted.setdefault(json.dumps([name, full], sort_keys=True), (name, full, {}))
+        entry = wanted.setdefault(json.dumps([name, full]), (name, full, {}))
         entry[2].update(dict.fromkeys(places))
     about = Path(root), here, slug, package, processes
     items = [_item(name, params, tuple(places), *about) for name, params, places in wanted.values()]

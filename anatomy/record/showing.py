@@ -216,8 +216,7 @@ class Showing:
         return self._relative(address) + slash + (f"#{part}" if part else "")
 
     def _relative(self, inside: str) -> str:
-        here = self.url if self.url.endswith("/") or not self.url else posixpath.dirname(self.url)
-        return posixpath.relpath(inside or ".", here or ".")
+        return posixpath.relpath(inside or ".", posixpath.dirname(self.url) or ".")
 
     def run(self, code: str, line: int, session: str = "") -> str:
         """Run one block of the page, whose fence opens at `line`, and return what it printed;

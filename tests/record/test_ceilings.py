@@ -59,6 +59,7 @@ def test_rows_are_held_against_the_ceilings_beside_them_and_ceilings_against_the
     assert kinds(recording.circumstances(itself, file).ceilings()) == {"datasheet"}
     other = itself | {"experiment": "contiguity.bench"}
     assert kinds(recording.circumstances(other, file).ceilings()) == {"measured", "datasheet"}
+    assert recording.circumstances(other, file).method == other["method"] != {}
     assert recording.circumstances(itself | {"method": None}, file).method == {}
 
 

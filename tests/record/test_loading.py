@@ -125,6 +125,11 @@ def test_a_recording_without_its_seal_is_refused(saved):
         recording.load(saved)
 
 
+def test_no_folders_name_is_taken_for_an_experiments(tmp_path):
+    with pytest.raises(RecordingError, match=r"Make it anew: .* record EXPERIMENT$"):
+        recording.load(tmp_path / "nvidia-h200" / "my downloads" / "default.json")
+
+
 def test_a_missing_file_and_one_without_read_access_are_told_apart(tmp_path, saved, monkeypatch):
     with pytest.raises(RecordingError, match=rf"no recording nvidia-h200.*/default\.json\. {MEND}"):
         recording.load(saved.with_name("default.json"))

@@ -142,13 +142,24 @@ def test_occasions_are_read_as_hostile(file, edit, says):
         loading.read(file)
 
 
-@pytest.mark.parametrize("number", [0, -1.0, 1e200, True, "1", float("nan")])
-def test_a_figure_of_an_occasion_is_a_number_above_0(file, number):
+NUMBER = r"median_s\[0\] is {}; it must be a number"
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        *((0, "is 0, and not above 0"), (-1.0, r"is -1\.0, and not above 0")),
+        *((True, NUMBER.format(True)), ("1", NUMBER.format("'1'"))),
+        *((1e200, "a number beyond 1e"), (float("nan"), "holds NaN")),
+    ],
+)
+def test_a_figure_of_an_occasion_is_a_number_above_0(file, number, says):
     again(file, slower)
     data = json.loads(file.read_text())
     data["occasions"][0]["figures"]["median_s"][0] = number
+    data["content_sha"] = content_sha(data)
     file.write_text(json.dumps(data))
-    with pytest.raises(RecordingError):
+    with pytest.raises(RecordingError, match=says):
         loading.read(file)
 
 

@@ -46,6 +46,7 @@ def test_a_plan_has_each_call_once_with_all_places_that_show_it(toylab, tmp_path
         ("toy.fine size=8", ()),
     ]
     assert all(item.freshness.state == "missing" and item.last_seconds is None for item in items)
+    assert [item.occasions for item in items] == [0, 0, 0]
 
 
 def test_ceilings_are_measured_first(tmp_path):

@@ -1,6 +1,7 @@
 """What the recorder asks of workers and tells of them, where no worker is started."""
 
 import io
+import itertools
 import json
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from anatomy.machine import host
-from anatomy.record import measuring, recorder, recording
+from anatomy.record import failures, measuring, recorder, recording
 from anatomy.record.processes import isolation
 from anatomy.record.processes.isolation import TimeLimit
 from anatomy.record.provenance.freshness import Freshness
@@ -152,6 +153,25 @@ def test_what_needs_a_gpu_is_begun_where_there_is_one(tmp_path, monkeypatch):
     assert asked == [items[1], items[0]]
 
 
+def test_ceilings_are_measured_alone_before_the_gpus_share_the_rest(tmp_path, monkeypatch):
+    asked, gpus = [], [object(), object()]
+
+    def share(lane, cards):
+        asked.append(cards)
+        lane({"CUDA_VISIBLE_DEVICES": "0"})
+
+    def measure(round_, item, measurer):
+        asked.append((item.name, measurer.environment))
+
+    monkeypatch.setattr(recorder.lanes, "cards", lambda count: gpus[:count])
+    monkeypatch.setattr(recorder.lanes, "run", share)
+    monkeypatch.setattr(recorder.Round, "measure", measure)
+    names = ("limits.ceilings", "limits.ceilings", "toy.fine", "limits.ceilings")
+    recorder.record([Item(name, FINE, STALE) for name in names], root=tmp_path, gpus=2)
+    rest = [(name, {"CUDA_VISIBLE_DEVICES": "0"}) for name in names[2:]]
+    assert asked == [(names[0], {}), (names[1], {}), gpus, *rest]
+
+
 def test_what_was_recorded_is_told_with_how_long_it_took(tmp_path, monkeypatch, capsys, toylab):
     found = {"seconds": 61.0, "method": {"start_s": 4.0}, "machine": {"slug": "cpu-x"}}
     monkeypatch.setattr(recorder.occasions, "adding", lambda found, root, defaults: found)
@@ -159,9 +179,10 @@ def test_what_was_recorded_is_told_with_how_long_it_took(tmp_path, monkeypatch, 
     monkeypatch.setattr(recording, "load", lambda file: file)
     monkeypatch.setattr(recorder.Measurer, "measure", lambda *_, **__: found)
     monkeypatch.setattr(recording, "save", lambda found, root, defaults: root / defaults["dtype"])
+    monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=itertools.count(3).__next__))
     items = [Item("toy.fine", FINE, STALE, title="toy.fine")]
     done = recorder.record(items, root=tmp_path, package=toylab)
-    assert done.saved == [tmp_path / "fp16"]
+    assert done.saved == [tmp_path / "fp16"] and done.seconds == 1
     assert capsys.readouterr().err == "toy.fine: 1 min 1 s, of which 4 s to start\n"
 
 
@@ -207,6 +228,25 @@ def test_a_recording_that_can_not_be_read_says_nothing_of_how_long_it_takes(tmp_
     assert planned() == ("", None)
 
 
+def test_a_recording_of_an_older_default_is_planned_from(tmp_path):
+    declared = recorder.signatures.signature("contiguity.bench")
+    data = made(params=declared.bind(m=2048))
+    recording.save(data, tmp_path, defaults=declared.defaults | {"m": 2048})
+    (item,) = recorder.plan([("contiguity.bench", {"m": 2048})], tmp_path, None, slug="nvidia-h200")
+    assert (item.last_seconds, item.there, item.occasions) == (data["seconds"], "", 1)
+
+
+def test_what_fails_on_a_gpu_is_noted_for_it_with_its_versions(
+    asked, toylab, tmp_path, monkeypatch
+):
+    here = {"slug": "nvidia-h200", "torch": "2.13.0", "driver": "580.1"}
+    monkeypatch.setattr(host, "here", lambda: here)
+    params = {"device": "cuda:0"}
+    recorder.record([Item("toy.fine", params, STALE)], root=tmp_path, package=toylab)
+    noted = failures.find(tmp_path, here["slug"], "toy.fine", **params, package=toylab)
+    assert (noted.message, noted.torch, noted.driver) == ("No.", "2.13.0", "580.1")
+
+
 # Where the code is from.
 
 
@@ -250,7 +290,7 @@ def command(monkeypatch):
     """`python -m anatomy.record.recorder` with a request, in this process."""
     before = signal.getsignal(signal.SIGTERM)
 
-    def command(request, outcome):
+    def command(request, outcome, here=None):
         asked = {}
 
         def record(items, **how):
@@ -258,7 +298,7 @@ def command(monkeypatch):
             return outcome()
 
         monkeypatch.setattr(recorder, "record", record)
-        monkeypatch.setattr(host, "here", lambda: None)
+        monkeypatch.setattr(host, "here", lambda: here)
         monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
         return recorder.main(), asked
 
@@ -300,3 +340,24 @@ def test_a_request_may_say_how(command):
     with pytest.raises(SystemExit) as end:
         signal.raise_signal(signal.SIGTERM)
     assert end.value.code == 143
+
+
+@pytest.mark.parametrize(
+    ("changes", "mode", "tried"),
+    [
+        ({}, "auto", False),
+        ({}, "remeasure", True),
+        ({"torch": "2.14.0"}, "auto", True),
+        ({"driver": "590.1"}, "auto", True),
+        ({"slug": "nvidia-b200"}, "auto", True),
+    ],
+)
+def test_what_failed_with_this_code_torch_and_driver_would_fail_again(
+    command, tmp_path, changes, mode, tried
+):
+    here = {"slug": "nvidia-h200", "card": None, "torch": "2.13.0", "driver": "580.1"}
+    versions = {name: here[name] for name in ("torch", "driver")}
+    failures.note(tmp_path, here["slug"], "contiguity.bench", {}, AnatomyError("No."), **versions)
+    request = {"shown": [["contiguity.bench", {}]], "root": str(tmp_path), "mode": mode}
+    _, asked = command(request, Outcome, here | changes)
+    assert [item.name for item in asked["items"]] == ["contiguity.bench"] * tried

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from anatomy.record import loading, recording, signatures
+from anatomy.record.provenance import canonical
 from anatomy.record.provenance.schema import SCHEMA
 from anatomy.table.errors import BadParameter, RecordingError, UnknownName
 from tests.fakes import synthetic
@@ -40,6 +41,13 @@ def test_rows_that_can_not_be_judged_are_an_error_of_their_file_or_else_as_it_ca
     with pytest.raises((AttributeError, TypeError, ValueError), match=says) as error:
         recording.Recording(broken, None).rows  # noqa: B018
     assert not isinstance(error.value, RecordingError)
+
+
+def test_what_follows_from_rows_has_no_more_digits_than_a_file_keeps():
+    folder = CHECKOUT / "recordings" / "nvidia-h200" / "worked_example.kernel"
+    rows = recording.load(folder / "default.json").rows
+    assert any(isinstance(row.get("run_ratios"), list) for row in rows)
+    assert canonical.plain_fields({"rows": rows})["rows"] == rows
 
 
 # The key.

@@ -11,7 +11,6 @@ import io
 import os
 import re
 import stat
-import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -40,7 +39,7 @@ _PLACE = re.compile(rf"{SLUG.pattern}/{signatures.NAME.pattern}/{_KEY}(?<!\.fail
 _GZIP, _ZIP = b"\x1f\x8b", (b"PK\x03\x04", b"PK\x05\x06")
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # The end of a zip's table of contents, which Python reads as a whole however long it is.
-_END, _END_BYTES, _LONG_END, _LONGEST_COMMENT = b"PK\x05\x06", 22, b"PK\x06\x07", 65535
+_END, _END_BYTES, _LONG_END = b"PK\x05\x06", 22, b"PK\x06\x07"
 _ENTRY_BYTES = 512  # of that table, for each file
 
 
@@ -58,7 +57,7 @@ def unpacked(source: Path) -> Iterator[Unpacked]:
     of that name, RecordingError where it can't be unpacked or is not to be trusted."""
     if not source.exists():
         raise BadParameter(f"There is no {source.name}. Name an archive or a folder of recordings.")
-    with TemporaryDirectory(prefix="anatomy-") as temporary:
+    with TemporaryDirectory() as temporary:
         folder, passed_over = Path(temporary), 0
         try:
             for name, file in _limited(source):
@@ -86,7 +85,7 @@ def pack(recordings: Sequence[Recording], target: Path) -> None:
     held = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", fileobj=held, mtime=0) as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
     ):
         for each in recordings:
             content = each.path.read_bytes()
@@ -136,14 +135,14 @@ def _limited(source: Path) -> Iterator[tuple[str, BinaryIO]]:
 
 
 class _Counted:
-    """A file of which no more is read than is left of a set's size."""
+    """A file of which no more is given than is left of a set's size."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self.file, self.left = file, left
 
     def read(self, size: int) -> bytes:
         """So many bytes; RecordingError where that is too much."""
-        content = self.file.read(min(size, self.left + 1))
+        content = self.file.read(size)
         self.left -= len(content)
         if self.left < 0:
             raise RecordingError(f"it has more than {MOST_MIB} MiB when it is unpacked.")
@@ -185,7 +184,7 @@ def _of_tar(file: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
     # As a stream: headers are bounded like all else, and no offset can lead back to where we were.
     plain = _Counted(gzip.GzipFile(fileobj=file), 2 * MOST_MIB * 2**20)
     with tarfile.open(fileobj=plain, mode="r|", tarinfo=_Header) as archive:
-        for count, entry in enumerate(archive):
+        for count, entry in enumerate(archive, 1):
             if count > 2 * MOST_FILES:
                 raise RecordingError(f"it has more than {MOST_FILES:,} files.")
             if entry.isdir():
@@ -211,13 +210,12 @@ def _of_zip(file: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
 
 def _require_short_table(file: BinaryIO) -> None:
     """Refuse a zip whose table of contents is for more files than a set may have."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - _END_BYTES - _LONGEST_COMMENT - 20, 0))
-    tail = file.read()
-    at = tail.rfind(_END)
-    end = tail[at : at + _END_BYTES] if at >= 0 else b""
-    table_bytes = struct.unpack("<I", end[12:16])[0] if len(end) == _END_BYTES else 2**32
-    if _LONG_END in tail[max(at - 20, 0) : max(at, 0)] or table_bytes > _ENTRY_BYTES * MOST_FILES:
+    whole = file.read()
+    at = whole.rfind(_END)
+    end = whole[at : at + _END_BYTES] if at >= 0 else b""
+    table_bytes = int.from_bytes(end[12:16], "little")
+    long = whole[at - 20 : at].startswith(_LONG_END)  # says where a longer end is
+    if len(end) < _END_BYTES or long or table_bytes > _ENTRY_BYTES * MOST_FILES:
         raise RecordingError(f"it breaks off, or has more than {MOST_FILES:,} files.")
 
 

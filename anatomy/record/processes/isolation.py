@@ -183,9 +183,10 @@ def _run(process, timeout_s, heard=None) -> tuple[int, str]:
     given = (process.stdout, tail, heard)
     reader = threading.Thread(target=_keep_tail, args=given, daemon=True)
     reader.start()
+    deadline = inf if timeout_s is None else time.monotonic() + timeout_s
     _running.append(process)
     try:
-        in_time = process.ended(inf if timeout_s is None else time.monotonic() + timeout_s)
+        in_time = not _ending.is_set() and process.ended(deadline)
     finally:
         _running.remove(process)
         process.close()
@@ -247,7 +248,7 @@ def only_recorder() -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            holder.unlink(missing_ok=True)
+            holder.unlink()
         lock.release()
 
 

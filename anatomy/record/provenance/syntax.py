@@ -13,7 +13,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Fields that differ between versions, or that carry no meaning at run time.
-IGNORED = {"ctx", "kind", "type_comment", "type_ignores", "returns", "simple"}
+IGNORED = {"ctx", "kind", "simple"}
 NAMED_MODULE = "<module>"  # head of the chain that a text such as "anatomy.table.formulas" gives
 # Who calls one of these sees the names of local variables; `vars` and `dir` only without argument.
 SEES_LOCALS, SEES_LOCALS_BARE = {"locals", "eval", "exec"}, {"vars", "dir"}

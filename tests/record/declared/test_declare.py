@@ -58,6 +58,18 @@ def test_two_experiments_of_one_name_are_refused(monkeypatch):
         declare.experiment("contiguity.bench")(twin)
 
 
+def test_the_package_that_is_named_comes_before_another_of_its_name(tmp_path, monkeypatch):
+    for place, decorator in (("other", "lambda name: abs"), ("named", "declare.experiment")):
+        folder = tmp_path / place / "lab_of_twins" / "experiments"
+        folder.mkdir(parents=True)
+        (folder / "twins.py").write_text(
+            f"from anatomy.record import declare\nexperiment = {decorator}\n\n\n"
+            '@experiment("twins.bench")\ndef bench(size: int = 1):\n    """Nothing."""\n'
+        )
+    monkeypatch.syspath_prepend(tmp_path / "other")
+    assert declare.load("twins.bench", tmp_path / "named" / "lab_of_twins").__name__ == "bench"
+
+
 def test_an_experiment_that_does_not_register_is_named(tmp_path):
     folder = tmp_path / "lab" / "experiments"
     folder.mkdir(parents=True)

@@ -35,6 +35,8 @@ def test_a_set_comes_back_to_the_byte_in_every_form(tmp_path):
     first = packed.read_bytes()
     archives.pack(recording.all_recordings(tmp_path / "recordings"), packed)
     assert packed.read_bytes() == first
+    with tarfile.open(packed) as archive:
+        assert archive.getnames() == [f"recordings/{PLACE}"]
     as_zip = zipped(tmp_path / "set.zip", (f"a/b/{PLACE}", file.read_bytes()))
     forms = (packed, as_zip, tmp_path / "recordings", tmp_path / "recordings" / "toy-gpu")
     for source in forms:
@@ -132,24 +134,84 @@ def test_bombs_are_ended_before_they_are_unpacked(tmp_path, monkeypatch):
         file.write(header("a", tarfile.REGTYPE, 2**40).tobuf() + bytes(2**23))
     with pytest.raises(RecordingError, match=r"more than 1 MiB when it is unpacked|end of data"):
         unpacked(endless)
-    monkeypatch.setattr(archives, "LARGEST_MIB", 0)
-    with pytest.raises(RecordingError, match="has more than 0 MiB"):
-        unpacked(endless)
+
+
+def test_a_set_has_64_mib_when_it_is_unpacked_and_32_as_an_archive(tmp_path):
+    most = [(PLACE.replace("default", f"m={n}"), bytes(2**24)) for n in range(4)]
+    assert len(unpacked(zipped(tmp_path / "a.zip", *most))) == 4
+    with pytest.raises(RecordingError, match="it has more than 64 MiB when it is unpacked"):
+        unpacked(zipped(tmp_path / "a.zip", *most, (PLACE, b" ")))
+    for size, said in ((2**25, "can't be unpacked"), (2**25 + 1, "it has more than 32 MiB")):
+        (tmp_path / "a.tgz").write_bytes(b"\x1f\x8b")
+        os.truncate(tmp_path / "a.tgz", size)
+        with pytest.raises(RecordingError, match=said):
+            unpacked(tmp_path / "a.tgz")
 
 
 def test_too_many_files_end_the_set(tmp_path, monkeypatch):
+    with pytest.raises(RecordingError, match=r"it has more than 4,096 files\."):
+        unpacked(tar(tmp_path / "a.tgz", *[header("a", tarfile.REGTYPE)] * 4097))
     monkeypatch.setattr(archives, "MOST_FILES", 8)
-    many = [(f"a{n}", b"") for n in range(100)]
+    places = [PLACE.replace("default", f"m={n}") for n in range(9)]
     folder = tmp_path / "folder"
-    folder.mkdir()
-    for name, _ in many:
-        (folder / name).touch()
-    for source in (tar(tmp_path / "a.tgz", *many), zipped(tmp_path / "a.zip", *many), folder):
-        with pytest.raises(RecordingError, match="more than 8 files"):
-            unpacked(source)
+    (folder / PLACE).parent.mkdir(parents=True)
+    for count, place in enumerate(places, 1):
+        some = [(name, b"") for name in places[:count]]
+        (folder / place).touch()
+        for source in (tar(tmp_path / "a.tgz", *some), zipped(tmp_path / "a.zip", *some), folder):
+            if count <= 8:
+                assert len(unpacked(source)) == count
+                continue
+            with pytest.raises(RecordingError, match=r"it has more than 8 files\."):
+                unpacked(source)
+
+
+def test_too_many_folders_end_the_set(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MOST_FILES", 4)
+    folder, entries = tmp_path / "folder", [(PLACE, b"")]
+    (folder / PLACE).parent.mkdir(parents=True)
+    (folder / PLACE).touch()
+    for count in range(4, 10):  # with the file and the two that it lies in
+        (folder / "toy-gpu" / f"{count}").mkdir()
+        entries.insert(0, header(f"toy-gpu/{count}", tarfile.DIRTYPE))
+        whole = tar(tmp_path / "a.tgz", *entries, *[header("a", tarfile.DIRTYPE)] * 2)
+        for source, hint in ((whole, ""), (folder, " Name a folder in it.")):
+            if count <= 8:
+                assert list(unpacked(source)) == [PLACE]
+                continue
+            with pytest.raises(RecordingError, match=f"it has more than 4 files.{hint} Nothing"):
+                unpacked(source)
+    named = zipped(tmp_path / "a.zip", ("toy-gpu/", b""), (PLACE, b""))
+    with archives.unpacked(named) as found:
+        assert found.passed_over == 0
+
+
+def test_a_name_has_400_characters_and_a_key_as_many_as_we_give_it(tmp_path):
+    longest = PLACE.replace("default", "k" * loading.LONGEST_KEY)
+    names = ["a" * (399 - len(PLACE)) + "/" + PLACE, longest, longest.replace("kk", "kkk", 1)]
+    with archives.unpacked(tar(tmp_path / "a.tgz", *((name, b"") for name in names))) as found:
+        kept = [loading.place(file) for file in loading.files(found.folder)]
+        assert sorted(kept) == [PLACE, longest] and found.passed_over == 1
+    with pytest.raises(RecordingError, match="leads out of it, or is none"):
+        unpacked(tar(tmp_path / "a.tgz", ("a" + names[0], b"")))
 
 
 def test_a_header_that_would_be_searched_for_long_is_not_read(tmp_path):
+    for size in (4096, 4097):
+        told = header("a", tarfile.REGTYPE)
+        told.pax_headers = {"comment": "c" * (size - len("4096 comment=\n"))}
+        source = tar(tmp_path / "a.tgz", told, (PLACE, b""))
+        if size == 4096:
+            assert list(unpacked(source)) == [PLACE]
+            continue
+        with pytest.raises(RecordingError, match="a header that is no set's"):
+            unpacked(source)
+    kinds = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE)
+    for kind in (*kinds, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
+        with gzip.open(tmp_path / "a.tgz", "wb") as file:
+            file.write(header("a", kind, 4097).tobuf(tarfile.GNU_FORMAT) + bytes(10_000))
+        with pytest.raises(RecordingError, match="a header that is no set's"):
+            unpacked(tmp_path / "a.tgz")
     source = tmp_path / "a.tgz"
     digits = b"1" * 100_000
     with gzip.open(source, "wb") as file:
@@ -168,6 +230,19 @@ def test_a_zip_may_not_hide_how_long_its_table_is(tmp_path, monkeypatch):
     source.write_bytes(whole[:at] + b"PK\6\7" + bytes(16) + whole[at:])
     with pytest.raises(RecordingError, match="breaks off, or has more than"):
         unpacked(source)
+    source.write_bytes(whole[: at + 16] + b"PK\5\6" + whole[at + 20 :])  # as if the end began there
+    with pytest.raises(RecordingError, match="breaks off, or has more than"):
+        unpacked(source)
+    monkeypatch.setattr(archives, "MOST_FILES", 1)
+    named = zipfile.ZipInfo(PLACE)
+    for size in (512, 513):  # of the table's one entry
+        named.comment = bytes(size - 46 - len(PLACE))
+        zipped(source, (named, b"{}"))
+        if size == 512:
+            assert list(unpacked(source)) == [PLACE]
+            continue
+        with pytest.raises(RecordingError, match="breaks off, or has more than 1 files"):
+            unpacked(source)
 
 
 def test_what_is_no_archive_is_one_error_that_says_so(tmp_path):
@@ -177,10 +252,22 @@ def test_what_is_no_archive_is_one_error_that_says_so(tmp_path):
     with pytest.raises(RecordingError, match=r"neither a \.tar\.gz nor a \.zip"):
         unpacked(tmp_path / "a.tgz")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RecordingError, match="holds no recording"):
-        unpacked(tmp_path / "empty")
+    for empty in (tmp_path / "empty", zipped(tmp_path / "empty.zip")):
+        with pytest.raises(RecordingError, match="holds no recording: none of its 0 files"):
+            unpacked(empty)
     with pytest.raises(RecordingError, match="neither a plain file nor a folder"):
         unpacked(tmp_path.__class__("/dev/null"))
+
+
+def test_of_a_set_that_breaks_off_nothing_is_read(tmp_path):
+    file = save(tmp_path / "recordings").read_bytes()
+    entries = (PLACE, file), (f"{PLACE}.bin", random.Random(7).randbytes(2**16))
+    as_tar, as_zip = tar(tmp_path / "a", *entries), zipped(tmp_path / "b", *entries)
+    as_tar.write_bytes(as_tar.read_bytes()[: -(2**15)])
+    as_zip.write_bytes(b"lost".join(as_zip.read_bytes().rsplit(b"PK\3\4", 1)))  # of the second
+    for source in (as_tar, as_zip):
+        with pytest.raises(RecordingError, match=f"^{source.name} can't be unpacked: [A-Z]"):
+            unpacked(source)
 
 
 def test_a_damaged_archive_is_one_error_whatever_was_damaged(tmp_path):

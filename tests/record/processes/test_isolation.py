@@ -176,6 +176,46 @@ def test_a_script_is_run_with_its_arguments_and_heard_line_by_line(tmp_path):
     assert scripted(tmp_path, "", heard=None, timeout_s=300) == (None, [])
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files can't be listed here")
+def test_a_script_that_has_ended_leaves_no_file_open(tmp_path):
+    before = os.listdir("/proc/self/fd")
+    scripted(tmp_path, "")
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_where_processes_have_no_groups_the_system_ends_the_whole_tree(tmp_path, monkeypatch):
+    asked, begin = [], subprocess.Popen
+
+    def taskkill(words, **how):
+        asked.append(words)
+        os.kill(int(words[-1]), signal.SIGKILL)
+
+    def apart(words, **how):  # or a shell that is begun by mistake would end these tests
+        assert words[0] == sys.executable and how["start_new_session"] is False
+        return begin(words, **how | {"start_new_session": True})
+
+    monkeypatch.setattr(isolation, "POSIX", False)
+    monkeypatch.setattr(subprocess, "run", taskkill)
+    monkeypatch.setattr(subprocess, "Popen", apart)
+    text = "assert sys.stdin.read() == ''\nopen(file, 'w').write(str(os.getpid()))"
+    assert int(scripted(tmp_path, text)[0]) and asked == [], "it had ended"
+    with pytest.raises(isolation.TimeLimit):
+        scripted(tmp_path, "import time\ntime.sleep(40)", timeout_s=1)
+    ((*words, number),) = asked
+    assert words == ["taskkill", "/F", "/T", "/PID"] and gone(int(number))
+
+
+def test_where_all_is_ended_who_waits_leaves_and_nobody_begins(tmp_path):
+    endless, began = "print(1, flush=True)\nimport time\ntime.sleep(40)", time.monotonic()
+    try:
+        for heard in (lambda line: isolation.end_all(), None):  # that ends the first, and stays
+            with pytest.raises(KeyboardInterrupt):
+                scripted(tmp_path, endless, heard=heard)
+    finally:
+        isolation._ending.clear()
+    assert time.monotonic() - began < 35
+
+
 @pytest.mark.parametrize(
     ("end", "said"),
     [
@@ -227,6 +267,16 @@ def test_who_measures_is_written_down_for_this_user_alone_and_removed(own_lock):
                 pass
         (folder / "measuring.json").unlink()
     assert [file.name for file in folder.iterdir()] == ["measuring.lock"]
+
+
+@pytest.mark.parametrize(("told", "name"), [({"USERNAME": "ada"}, "ada"), ({}, "user")])
+def test_where_users_have_no_number_their_name_keeps_them_apart(own_lock, monkeypatch, told, name):
+    monkeypatch.delattr(os, "getuid")
+    monkeypatch.delenv("USERNAME", raising=False)
+    for each in told.items():
+        monkeypatch.setenv(*each)
+    with isolation.only_recorder():
+        assert (own_lock / f"pytorch-gpu-anatomy-{name}" / "measuring.json").is_file()
 
 
 def test_a_full_disk_keeps_nobody_from_measuring(own_lock, monkeypatch):

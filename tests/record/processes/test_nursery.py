@@ -37,7 +37,9 @@ def measurer(toylab, warm):
 
 def test_a_fork_measures_as_a_process_from_nothing_does(measurer):
     found = measurer.measure("toy.fine", CPU)
+    mother = measurer.nursery._process
     again = measurer.measure("toy.fine", CPU)
+    assert measurer.nursery._process is mother
     assert [row["variant"] for row in found["rows"]] == [row["variant"] for row in again["rows"]]
     assert found["method"]["process"] == "one process, forked before it touched a GPU"
     assert again["method"]["start_s"] < 30  # nothing is imported twice, however busy the host

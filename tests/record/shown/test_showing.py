@@ -76,6 +76,7 @@ def test_blocks_print_into_their_page_and_share_variables_by_session(capsys):
     assert page.run("x += 1; print(x)", 5, "one") == "2\n"
     assert page.run("import sys; sys.stdout.write('log')", 7) == ""
     assert capsys.readouterr().out == "log"
+    assert page.run("x = 1", 7) == ""
     for session in ("", "other"):
         with pytest.raises(PageError, match=r"^page\.md:12: the block failed with NameError: "):
             page.run("\n\n\nprint(x)", 8, session)
@@ -90,6 +91,7 @@ def test_blocks_print_into_their_page_and_share_variables_by_session(capsys):
         ("1\n2 +\n", "page.md:12: the block failed with SyntaxError: "),
         ("def f():\n    1 / 0\n\nf()", "page.md:12: the block failed with ZeroDivisionError: "),
         ("\nint('a')", "page.md:12: the block failed with ValueError: "),
+        ("import json\njson.loads('')", "page.md:12: the block failed with JSONDecodeError: "),
         ("\nraise SystemExit(2)", r"page.md:12: the block ended with SystemExit\(2\); a page"),
         ("eval('1 +')", "page.md:11: the block failed with SyntaxError: "),
     ],
