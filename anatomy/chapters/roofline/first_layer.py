@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import pandas as pd
 import torch
@@ -42,7 +43,7 @@ def first_layer(
     scale: Scale = 1.0,
     iters: Count = 12,
     budget_s: Seconds = 1.0,
-    backend: str = "inductor",
+    backend: Literal["inductor", "eager"] = "inductor",
 ) -> pd.DataFrame:
     """Time one layer, small and large: by the CPU, by the GPU in fp32 and bf16, and compiled.
 

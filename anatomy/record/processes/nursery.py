@@ -82,8 +82,11 @@ class Nursery:
 
     def hear(self) -> dict[str, int] | None:
         """What it says next, nothing if it has ended; None if it is silent for a moment."""
-        if select.select([self._socket], [], [], LOOK_S)[0]:
-            return json.loads(self._socket.recv(MESSAGE_BYTES))
+        try:
+            if select.select([self._socket], [], [], LOOK_S)[0]:
+                return json.loads(self._socket.recv(MESSAGE_BYTES) or "{}")
+        except (TypeError, ValueError, OSError):  # another lane has called `end`
+            return {}
         if not self._process.has_ended:
             return None
         self.end()

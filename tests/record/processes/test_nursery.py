@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -154,3 +155,15 @@ def test_its_start_counts_against_the_budget(toylab, tmp_path, monkeypatch):
         given = Measurer(package=toylab, nursery=begun)
         with pytest.raises(isolation.TimeLimit):
             given.measure("toy.hangs", CPU | {"pids": str(tmp_path / "pids")})
+
+
+@pytest.mark.parametrize("how", ["closed", "gone"])
+def test_who_listens_while_another_lane_ends_it_hears_that_it_has_ended(how):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    begun = nursery.Nursery(None)
+    if how == "closed":
+        begun._socket = ours
+        ours.close()
+    with theirs:
+        assert begun.hear() == {}
+    ours.close()
