@@ -153,14 +153,19 @@ def test_a_share_that_may_be_nothing_is_no_negative_number(tmp_path):
     assert "-" not in result.evidence and result.measured.low > 0.5
 
 
-def test_sizes_at_which_the_host_sets_the_pace_say_nothing_of_a_share_that_falls(tmp_path):
-    def edit(rows):
-        for row in _loops(rows, ITEM)[:2]:  # both of the host's
+def test_a_share_counts_only_where_the_gpu_has_no_pause_without_the_line(tmp_path):
+    def edit(place):
+        def change(rows):
+            row = _loops(rows, ITEM)[place]
             assert row["bound_by"] == "host"
             row |= {"ratio_low": 1.01, "ratio": 1.02, "ratio_high": 1.03}
 
-    bench(tmp_path, edit)
+        return change
+
+    bench(tmp_path, edit(0))  # the kernel is half of the iteration: the GPU idles anyway
     assert verdict(tmp_path, "readback-share-falls").word == HOLDS
+    bench(tmp_path, edit(1))  # kernel and queueing take equally long: over half is expected
+    assert verdict(tmp_path, "readback-share-falls").word == FAILS
 
 
 def test_a_gap_means_utilisation_where_no_pair_of_sizes_says_otherwise(tmp_path):
