@@ -22,12 +22,6 @@ def saved_by_a_graph(launch: float, graph: float) -> float:
     return 500 * (launch - graph)
 
 
-@calculation("kernels-in-a-millisecond", unit="kernels", launch=OP)
-def kernels_in_a_millisecond(launch: float) -> float:
-    """A millisecond over the time of a launch from Python."""
-    return 1e-3 / launch
-
-
 def _blocks_in_a_nanosecond(threads: int) -> None:
     time = f'launches.block_sizes."CUDA, {threads}".median_s'
 
@@ -37,5 +31,5 @@ def _blocks_in_a_nanosecond(threads: int) -> None:
         return COUNT / threads / (time * 1e9)
 
 
-for each in (32, 64, 128, 256):
+for each in (32, 64, 128):
     _blocks_in_a_nanosecond(each)
