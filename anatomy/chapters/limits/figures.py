@@ -11,8 +11,8 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 SUSTAINED = "limits.sustained"
-# What is drawn over the time since the last rest: a panel's title, its unit and the size of that.
-DRAWN = {"rate": ("Rate", "TFLOP/s", 1e12), "sm_clock_mhz": ("SM clock, read after", "GHz", 1e3)}
+# What is drawn over the time since the last rest: a panel's title, and the size of its unit.
+DRAWN = {"rate": ("Rate, TFLOP/s", 1e12), "sm_clock_mhz": ("SM clock read after, GHz", 1e3)}
 SHOWN = ("median_s", "rate", "sm_clock_mhz", "power_w")
 
 
@@ -53,11 +53,11 @@ def settled(table: Sequence[Row]) -> list[Row]:
 
 
 def _drawing(table: Sequence[Row], name: str) -> svg.Drawing:
-    _, unit, size = DRAWN[name]
+    _, size = DRAWN[name]
     points = []
     for row in table:
         hover = f"after {rows.printed(row, 'after_s')}: {rows.printed(row, name)}"
         value = row[name] / size
         point = {"x": row["after_s"], "value": value, "low": value, "high": value}
         points.append(point | {"hover": hover})
-    return svg.Drawing("steps.staircase", (points, [], [], ("seconds since the last rest", unit)))
+    return svg.Drawing("steps.staircase", (points, [], [], ("seconds since the last rest", "")))
