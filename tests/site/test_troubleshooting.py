@@ -1,6 +1,8 @@
 """Each entry of the page on troubleshooting: its message is one that really comes."""
 
+import os
 import re
+import runpy
 import socket
 import subprocess
 import sys
@@ -114,6 +116,19 @@ def _(monkeypatch, tmp_path):
     return said(lambda: torch.compile(lambda x: (x + 3).sin())(torch.ones(64))).splitlines()[0]
 
 
+@way("Rung 4 can't import Transformer Engine")
+def _(monkeypatch, tmp_path):
+    class TwoCudnns:
+        def find_spec(self, name, path=None, target=None):
+            if name.startswith("transformer_engine"):
+                symbol = "_ZTVN5cudnn7backend12OperationSetE, version libcudnn_graph.so.9"
+                raise OSError(f"libcudnn_cnn.so.9: undefined symbol: {symbol}")
+
+    monkeypatch.setattr(sys, "meta_path", [TwoCudnns(), *sys.meta_path])
+    script = CHECKOUT / "snippets" / "ladder" / "4_transformer_engine.py"
+    return said(lambda: runpy.run_path(str(script)))
+
+
 @way("A figure is out of date")
 def _(monkeypatch, tmp_path):
     return freshness(Recording(made(code=made()["code"] | {"hash": "0" * 16}))).reason
@@ -166,3 +181,14 @@ def test_the_message_is_the_one_on_the_page(heading, monkeypatch, tmp_path):
     pattern = ".+".join(re.escape(part) for part in MESSAGES[heading].split("…"))
     message = WAYS[heading](monkeypatch, tmp_path)
     assert re.search(pattern, message), message
+
+
+def test_the_command_for_cudnn_prints_the_folder_of_torchs_own(tmp_path):
+    """As its wheel lays it out: a namespace package with the libraries in `lib`."""
+    (tmp_path / "nvidia" / "cudnn" / "lib").mkdir(parents=True)
+    (tmp_path / "nvidia" / "cudnn" / "lib" / "libcudnn_graph.so.9").touch()
+    home, path = re.findall(r"^export \w+=.+$", PAGE, re.MULTILINE)
+    told = f'python() {{ {sys.executable} "$@"; }}\n{home}\n{path}\nls ${{LD_LIBRARY_PATH%%:*}}'
+    known = os.environ | {"PYTHONPATH": str(tmp_path), "LD_LIBRARY_PATH": "/system"}
+    ended = subprocess.run(["bash", "-c", told], env=known, capture_output=True, text=True)
+    assert ended.stdout.split() == ["libcudnn_graph.so.9"], ended.stderr

@@ -1,8 +1,12 @@
-"""References in prose to what a byte more takes in the L2 cache."""
+"""References in prose to what a byte more takes in the L2 cache, and to what a GEMM sustains."""
 
+from statistics import median
+
+from anatomy.chapters.limits import figures
 from anatomy.figures.limits import curves
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
+from anatomy.judge import rows
 from anatomy.record.showing import Showing
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, lookup
@@ -30,3 +34,25 @@ def l2(showing: Showing, op: str, spec: str) -> str:
         ends = units.rate_range(more.rate.median, "B/s", more.rate.low, more.rate.high)
     origin = f"{ends} as any one size is left out; {more.way}, by the line through its sizes"
     return spans.figure("measured", text, f"{origin}; {BANDWIDTH}") + spans.marks(found)
+
+
+@reference("sustained")
+def sustained(showing: Showing, column: str, spec: str) -> str:
+    """`[[sustained:median_s]]`, `[[sustained:rate]]` or another number of `limits.sustained`: the
+    median of the windows in the second half of the GEMMs in a row."""
+    if spec:
+        raise BadParameter(f"what a GEMM sustains has no format; got {spec!r}.")
+    found = showing.find(figures.SUSTAINED)
+    if showing.collecting:
+        return ""
+    if found.recording is None:
+        return spans.gap(found)
+    windows = figures.settled(found.recording.rows)
+    numbers = {name: [row.get(name) for row in windows] for name in figures.SHOWN}
+    of = lookup("column of what a GEMM sustains", column, numbers)
+    if any(units.missing(value) for value in of):
+        return spans.gap_because(f"{column} is not known on {showing.machine}")
+    text = rows.printed(windows[0] | {column: median(of)}, column)
+    least, most = (rows.printed(windows[0] | {column: end(of)}, column) for end in (min, max))
+    origin = f"median of {len(windows)} windows, {least} to {most}; {figures.SUSTAINED}"
+    return spans.figure("measured", text, origin) + spans.marks(found)

@@ -155,11 +155,15 @@ def _words(data, plane: Plane, x: alt.X, y: alt.Y, *, names: bool) -> Iterator[a
     yield grammar.words(middle, how=italic | {"angle": angle, "dy": -8})
     corners = (MORE, 6.0, "left", 10.0), (LESS, right - 6, "right", bottom - 10)
     for text, at, align, level in corners:
+        left = at if align == "left" else at - labels.width(text)
+        ends = left - labels.MARK, left + labels.width(text) + labels.MARK
+        box = labels.Box(ends[0], level - high, ends[1], level + high)
+        if any(box.covers(each) for each in taken + along):
+            continue  # a mark is worth more, and the largest of the charts has the words
         side = grammar.on([plane.point(at, level) | {"text": text}], x=x, y=y)
         how = italic | {"color": MUTED, "align": align, "baseline": "middle"}
         yield grammar.words(side, how=how)
-        left = at if align == "left" else at - labels.width(text)
-        taken.append(labels.Box(left, level - high, left + labels.width(text), level + high))
+        taken.append(box)
     named = _named(data, taken + along, plane, names=names)
     if lines := plane.leaders(named, ("x", "value", "to_x", "to_value")):
         # Dotted, so that one that goes straight up or down is not taken for an interval.

@@ -1,31 +1,57 @@
-"""References to what a byte more takes in the cache."""
+"""References to what a byte more takes in the cache, and to what a GEMM sustains."""
 
 import pytest
 
+from anatomy.chapters.limits import figures
 from anatomy.figures.text import inline
+from anatomy.record import showing
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.chapters.limits import ceilings_rows
 from tests.fakes import synthetic
 
 
 @pytest.fixture
-def showing(tmp_path):
+def bandwidth(tmp_path):
     ceilings_rows.bandwidth(tmp_path)
     return synthetic.showing(root=tmp_path)
 
 
-def test_the_rate_of_a_byte_more_is_that_of_the_cache(showing):
+def test_the_rate_of_a_byte_more_is_that_of_the_cache(bandwidth):
     for op, (rate, _) in ceilings_rows.RATES.items():
-        assert f">{rate / 1e12:.1f} TB/s<" in inline.render(showing, f"l2:{op}")
+        assert f">{rate / 1e12:.1f} TB/s<" in inline.render(bandwidth, f"l2:{op}")
 
 
-def test_what_a_call_takes_besides_is_its_launch(showing):
-    html = inline.render(showing, "l2:copy | fixed")
+def test_what_a_call_takes_besides_is_its_launch(bandwidth):
+    html = inline.render(bandwidth, "l2:copy | fixed")
     assert f">{ceilings_rows.LAUNCH_S * 1e6:.1f} µs<" in html
 
 
-def test_what_is_not_known_is_an_error(showing):
+def test_what_is_not_known_is_an_error(bandwidth):
     with pytest.raises(UnknownName, match="copy"):
-        inline.render(showing, "l2:copies")
+        inline.render(bandwidth, "l2:copies")
     with pytest.raises(BadParameter, match="fixed"):
-        inline.render(showing, "l2:copy | slope")
+        inline.render(bandwidth, "l2:copy | slope")
+
+
+@pytest.fixture
+def sustained(tmp_path):
+    ceilings_rows.sustained(tmp_path)
+    return synthetic.showing(root=tmp_path)
+
+
+def test_what_is_sustained_is_the_second_half_of_the_calls_in_a_row(sustained):
+    assert ">1.50 ms<" in inline.render(sustained, "sustained:median_s")
+    assert ">733 TFLOP/s<" in inline.render(sustained, "sustained:rate")
+    assert "not known" in inline.render(sustained, "sustained:sm_clock_mhz")
+    with pytest.raises(UnknownName, match="median_s"):
+        inline.render(sustained, "sustained:ratio")
+    with pytest.raises(BadParameter, match="format"):
+        inline.render(sustained, "sustained:rate | range")
+
+
+def test_a_rate_that_lasts_is_drawn_with_each_window_in_the_table(sustained):
+    with showing.using(sustained):
+        html = figures.lasting(caption="One GEMM.")
+    assert html.count("<tr>") == 1 + 3  # the head, and no row of the GEMM after a rest
+    assert ">846 TFLOP/s<" not in html and ">814 TFLOP/s<" in html
+    assert "Rate, TFLOP/s</p>" in html and "SM clock" not in html.partition("<details")[0]

@@ -145,7 +145,7 @@ def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
         if x + 11 + canvas.wide(text, 11) > sheet.width:
             x, y = 7.0, y + 18
         _mark(sheet, x, y, bound)
-        x += 30 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
+        x += 36 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
     began = "where the rung began"
     if not desk or x + 8 + canvas.wide(began, 11) > sheet.width:
         x, y = 7.0, y + 18
