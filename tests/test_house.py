@@ -367,4 +367,4 @@ def test_a_day_costs_no_more_lines_than_its_price(name, days):
     )
     most = DEARER.get(name, tuple(days * each for each in PRICE))
     said = f"{lines} lines for {days} days, and {most} are allowed"
-    assert lines <= most and lines[1] <= most[1], said
+    assert lines[0] <= most[0] and lines[1] <= most[1], said
