@@ -2,10 +2,10 @@
 
 from math import ceil
 
-from anatomy.chapters.occupancy.judged import LOAD_BYTES
 from anatomy.figures.curriculum.calculations import calculation
 
 ONE_BLOCK = 'occupancy.staircase."one block an SM"."1 block"'
+LOAD_BYTES = 128  # of a warp's 32 threads, a float each
 
 
 @calculation("waves-of-a-thousand-blocks", unit="waves", at_once=f"{ONE_BLOCK}.at_once")

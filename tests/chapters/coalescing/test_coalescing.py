@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anatomy import claims, page
-from anatomy.chapters.coalescing import figures
+from anatomy.chapters.coalescing import calculations, figures
 from anatomy.chapters.coalescing.sectors import sectors, useful_share
 from anatomy.parts import cuda_kernels
 from anatomy.record import recording
@@ -118,6 +118,12 @@ def test_without_a_recording_the_picture_still_shows_the_sectors(tmp_path):
     with using(synthetic.showing(root=tmp_path)):
         drawn = figures.touched([(2, 0)])
     assert "8 sectors, 50% used" in drawn and "measured," not in drawn
+
+
+@pytest.mark.parametrize("bandwidth", [4.1e12, 1.7e12])
+def test_the_answers_of_the_day_for_two_machines(bandwidth):
+    assert calculations.time_of_every_eighth(bandwidth) == pytest.approx(2**30 / bandwidth)
+    assert calculations.rate_at_stride_3(bandwidth) == pytest.approx(bandwidth / 3)
 
 
 def test_the_days_script_runs_by_itself():

@@ -145,10 +145,18 @@ def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
+    ("launch", "bandwidth", "elements"), [(4e-6, 4.29e12, 1.43e6), (8e-6, 0.6e12, 4e5)]
+)
+def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth, elements):
+    assert calculations.elements_of_a_launch(launch, bandwidth) == pytest.approx(elements)
+
+
+@pytest.mark.parametrize(
     ("launch", "graph", "saved"), [(4e-6, 1e-6, 1.5e-3), (9e-6, 0.9e-6, 4.05e-3)]
 )
 def test_a_graph_saves_the_difference_of_each_launch(launch, graph, saved):
     assert calculations.saved_by_a_graph(launch, graph) == pytest.approx(saved)
+    assert calculations.kernels_in_a_millisecond(launch) * launch == pytest.approx(1e-3)
 
 
 def test_the_drawing_of_blocks_says_who_adds_what():

@@ -149,7 +149,12 @@ def test_a_card_without_steps_turns_the_verdicts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bandwidth", "latency", "in_flight"), [(4.1e12, 6e-7, 2.46e6), (1.7e12, 5e-7, 8.5e5)]
+    ("bandwidth", "latency", "sms"), [(4.1e12, 6e-7, 132), (1.7e12, 5e-7, 108)]
 )
-def test_bytes_under_way_by_littles_law(bandwidth, latency, in_flight):
-    assert calculations.bytes_in_flight(bandwidth, latency) == pytest.approx(in_flight)
+def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, sms):
+    in_flight = calculations.bytes_in_flight(bandwidth, latency)
+    assert in_flight == pytest.approx(bandwidth * latency)
+    passes = calculations.eight_passes(bandwidth, 2 * bandwidth)
+    assert calculations.eight_passes_from_hbm(bandwidth) == pytest.approx(16 / 9 * passes)
+    assert passes == pytest.approx(4.5 * 2**24 / bandwidth)
+    assert calculations.registers_in_all(sms) == sms * 2**18

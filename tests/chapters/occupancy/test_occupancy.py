@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.occupancy import figures, judged, occupancy
+from anatomy.chapters.occupancy import calculations, figures, judged, occupancy
 from anatomy.figures.diagrams.warps import block_waves, hidden_waits
 from anatomy.page import curve, show
 from anatomy.parts import cuda_kernels
@@ -164,3 +164,20 @@ def test_rates_are_drawn_over_what_is_under_way(tmp_path):
 
 def test_the_drawings_say_in_words_what_they_show():
     assert "Block 5 waits" in block_waves() and "the SM is never idle" in hidden_waits()
+
+
+@pytest.mark.parametrize(
+    ("at_once", "waves", "seconds"), [(132, 8, 362e-6), (48, 21, 947e-6), (500, 2, 92e-6)]
+)
+def test_a_thousand_blocks_take_whole_waves(at_once, waves, seconds):
+    assert calculations.waves_of_a_thousand_blocks(at_once) == waves
+    assert calculations.time_of_a_thousand_blocks(at_once, 2e-6, 45e-6) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "wait", "sms", "loads"),
+    [(4.5e12, 700e-9, 132, 186.4), (0.65e12, 500e-9, 48, 52.9)],  # an H200, and an RTX 5070
+)
+def test_bandwidth_times_wait_is_what_must_be_under_way(bandwidth, wait, sms, loads):
+    found = calculations.loads_for_the_bandwidth(bandwidth, wait, sms)
+    assert found == pytest.approx(loads, rel=1e-3)

@@ -223,20 +223,20 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
 
 
 @pytest.mark.parametrize(
-    ("peak", "copy", "bf16", "ridge", "fmas", "floors_us"),
-    [
-        (52e12, 4.0e12, 800e12, 13.0, 52, (343.597, 0.0104858, 67.1089, 67.1089)),
-        (30e12, 0.6e12, 60e12, 50.0, 200, (4581.30, 0.139810, 447.392, 447.392)),
-    ],
+    ("peak", "copy", "bf16", "ridge", "fmas", "in_bf16", "rows"),
+    [(52e12, 4.0e12, 800e12, 13.0, 52, 26, 200), (30e12, 0.6e12, 60e12, 50.0, 200, 100, 100)],
 )
-def test_what_the_text_calculates_follows_from_any_machines_constants(
-    peak, copy, bf16, ridge, fmas, floors_us
+def test_answers_of_exercises_follow_from_any_machines_constants(
+    peak, copy, bf16, ridge, fmas, in_bf16, rows
 ):
     assert calculations.ridge(peak, copy) == ridge
     assert calculations.free_fmas(peak, copy) == fmas == calculations.fmas_at_the_ridge(ridge)
-    found = [calculations.layer_floor(bf16), calculations.small_layer_floor(bf16)]
-    found += [calculations.bias_and_relu(copy), calculations.softmax_floor(copy)]
-    assert [1e6 * each for each in found] == pytest.approx(floors_us, rel=1e-4)
+    assert calculations.free_fmas_in_bf16(peak, copy) == in_bf16
+    assert calculations.decode_batch(bf16, copy) == rows
+    assert calculations.layer_floor(bf16) == pytest.approx(2.74877906944e11 / bf16)
+    assert calculations.small_layer_floor(bf16) == pytest.approx(8388608 / bf16)
+    assert calculations.bias_and_relu(copy) == pytest.approx(2 * 2 * 2**26 / copy)
+    assert calculations.softmax_floor(copy) == pytest.approx(2**28 / copy)
     assert calculations.cpu_over_gpu(0.2, 0.005) == 40 and calculations.calls_in_a_second(2e-5) > 1
 
 
