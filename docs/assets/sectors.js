@@ -46,7 +46,7 @@ addEventListener("DOMContentLoaded", () => {
       const rate = measured[`${s},${o}`];
       place.querySelector("p").textContent =
         `${found.size} sectors move, ${(100 * used).toPrecision(3)}% of their bytes asked for. ` +
-        (rate ? `Measured from HBM: ${rate}.` : "Not measured: the experiments move one of the two at a time.");
+        (rate ? `Measured from HBM: ${rate}.` : "Not measured: only one of the two was moved.");
     }
     for (const each of [stride, offset]) each.addEventListener("input", draw);
     draw();
