@@ -1,5 +1,6 @@
 """Answers of the exercises on launches."""
 
+from anatomy.chapters.launches.requirements import COUNT
 from anatomy.figures.curriculum.calculations import calculation
 
 WALL = 'launches.rates."100 launches".step_wall'
@@ -10,8 +11,9 @@ ADDED_BYTES = 12  # of an element of two vectors and their sum, in float32
 
 @calculation("elements-of-a-launch", unit="elements", launch=OP, bandwidth="limit:copy")
 def elements_of_a_launch(launch: float, bandwidth: float) -> float:
-    """Time of a launch from Python times the bandwidth of a copy, over 12 bytes an element."""
-    return launch * bandwidth / ADDED_BYTES
+    """Time of a launch from Python times the bandwidth of a copy, over 12 bytes an element; to
+    ten thousand."""
+    return round(launch * bandwidth / ADDED_BYTES, -4)
 
 
 @calculation("saved-by-a-graph", unit="s", launch=OP, graph=GRAPH)
@@ -20,7 +22,14 @@ def saved_by_a_graph(launch: float, graph: float) -> float:
     return 500 * (launch - graph)
 
 
-@calculation("kernels-in-a-millisecond", unit="kernels", launch=OP)
-def kernels_in_a_millisecond(launch: float) -> float:
-    """A millisecond over the time of a launch from Python."""
-    return 1e-3 / launch
+def _blocks_in_a_nanosecond(threads: int) -> None:
+    time = f'launches.block_sizes."CUDA, {threads}".median_s'
+
+    @calculation(f"blocks-of-{threads}-in-a-nanosecond", unit="blocks", time=time)
+    def blocks(time: float) -> float:
+        """Blocks of one launch of the vector addition, over its time in nanoseconds."""
+        return COUNT / threads / (time * 1e9)
+
+
+for each in (32, 64, 128):
+    _blocks_in_a_nanosecond(each)

@@ -4,7 +4,6 @@ from anatomy.figures.curriculum.calculations import calculation
 
 LATENCY = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s'
 L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
-REGISTER_BYTES = 4 * 2**16  # of an SM: 65,536 registers of 32 bits, on every GPU since 2012
 
 
 @calculation("bytes-in-flight", unit="B", bandwidth="limit:read", latency=LATENCY)
@@ -25,7 +24,12 @@ def eight_passes_from_hbm(hbm: float) -> float:
     return eight_passes(hbm, hbm)
 
 
-@calculation("registers-in-all", unit="B", sms="machine:sm_count")
-def registers_in_all(sms: float) -> float:
-    """256 KiB of registers for each SM."""
-    return REGISTER_BYTES * sms
+@calculation(
+    "partly-from-l1",
+    unit="B/s",
+    l2=L2,
+    kept='memory_ladder.levels."L1 and shared memory".sm_bytes',
+)
+def partly_from_l1(l2: float, kept: float) -> float:
+    """The L2's bandwidth over the share of 2 MiB that an L1 cache can't keep."""
+    return l2 / (1 - kept / 2**21)

@@ -5,6 +5,7 @@ from math import ceil
 from anatomy.figures.curriculum.calculations import calculation
 
 ONE_BLOCK = 'occupancy.staircase."one block an SM"."1 block"'
+MULTIPLY_ADDS = 20_000  # of a thread, each after the one before
 LOAD_BYTES = 128  # of a warp's 32 threads, a float each
 
 
@@ -24,6 +25,28 @@ def waves_of_a_thousand_blocks(at_once: float) -> float:
 def time_of_a_thousand_blocks(at_once: float, fixed: float, wave: float) -> float:
     """The fixed part of a launch, and one wave's time for each of its waves."""
     return fixed + wave * waves_of_a_thousand_blocks(at_once)
+
+
+@calculation(
+    "cycles-of-a-multiply-add",
+    unit="cycles",
+    wave=f"{ONE_BLOCK}.wave_s",
+    clock_mhz="machine:max_sm_clock_mhz",
+)
+def cycles_of_a_multiply_add(wave: float, clock_mhz: float) -> float:
+    """A wave's time over its 20,000 multiply-adds, in cycles of the highest clock."""
+    return wave * clock_mhz * 1e6 / MULTIPLY_ADDS
+
+
+@calculation(
+    "share-of-one-block",
+    unit="%",
+    alone='occupancy.staircase."as many as fit".edge=full.median_s',
+    shared='occupancy.staircase."as many as fit"."528 blocks".median_s',
+)
+def share_of_one_block(alone: float, shared: float) -> float:
+    """A quarter of the time of four blocks on an SM, over that of one."""
+    return shared / 4 / alone
 
 
 @calculation(

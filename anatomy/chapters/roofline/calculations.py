@@ -62,10 +62,15 @@ def cpu_over_gpu(cpu: float, gpu: float) -> float:
     return cpu / gpu
 
 
-@calculation("small-layer-in-a-second", unit="calls", seconds=f'{SMALL}."eager bf16".median_s')
-def calls_in_a_second(seconds: float) -> float:
-    """One over the time of a call."""
-    return int(1 / seconds)
+@calculation(
+    "small-layer-compiled",
+    unit="x",
+    compiled=f'{SMALL}."compiled bf16".median_s',
+    eager=f'{SMALL}."eager bf16".median_s',
+)
+def small_layer_compiled(compiled: float, eager: float) -> float:
+    """Time of the small layer compiled over that of the eager one, both in bf16."""
+    return compiled / eager
 
 
 @calculation("fmas-at-the-ridge", unit="FMAs", ridge='roofline.intensity."1 FMA".ridge')

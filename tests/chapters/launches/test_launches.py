@@ -12,6 +12,7 @@ from torch.utils import cpp_extension
 from anatomy import claims
 from anatomy.chapters.launches import calculations, launches, requirements
 from anatomy.chapters.launches.launches import CPP, EMPTY, GRAPH, OP, OURS
+from anatomy.figures.curriculum import calculations as calculated
 from anatomy.figures.diagrams.blocks import block_elements
 from anatomy.parts import cuda_kernels, graphs
 from tests.chapters.launches import launches_rows
@@ -156,7 +157,12 @@ def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth
 )
 def test_a_graph_saves_the_difference_of_each_launch(launch, graph, saved):
     assert calculations.saved_by_a_graph(launch, graph) == pytest.approx(saved)
-    assert calculations.kernels_in_a_millisecond(launch) * launch == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(("threads", "blocks"), [(32, 2**20), (128, 2**18)])
+def test_blocks_are_counted_by_the_time_of_their_launch(threads, blocks):
+    started = calculated.DECLARED[f"blocks-of-{threads}-in-a-nanosecond"].function
+    assert started(time=1e-3) == pytest.approx(blocks / 1e6)
 
 
 def test_the_drawing_of_blocks_says_who_adds_what():

@@ -149,12 +149,13 @@ def test_a_card_without_steps_turns_the_verdicts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bandwidth", "latency", "sms"), [(4.1e12, 6e-7, 132), (1.7e12, 5e-7, 108)]
+    ("bandwidth", "latency", "kept"), [(4.1e12, 6e-7, 2**18), (1.7e12, 5e-7, 2**17)]
 )
-def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, sms):
+def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, kept):
     in_flight = calculations.bytes_in_flight(bandwidth, latency)
     assert in_flight == pytest.approx(bandwidth * latency)
     passes = calculations.eight_passes(bandwidth, 2 * bandwidth)
     assert calculations.eight_passes_from_hbm(bandwidth) == pytest.approx(16 / 9 * passes)
     assert passes == pytest.approx(4.5 * 2**24 / bandwidth)
-    assert calculations.registers_in_all(sms) == sms * 2**18
+    from_both = calculations.partly_from_l1(bandwidth, kept)
+    assert from_both * (2**21 - kept) == pytest.approx(bandwidth * 2**21), "the L2 sends the rest"

@@ -174,6 +174,11 @@ def test_a_thousand_blocks_take_whole_waves(at_once, waves, seconds):
     assert calculations.time_of_a_thousand_blocks(at_once, 2e-6, 45e-6) == pytest.approx(seconds)
 
 
+def test_a_wave_is_its_multiply_adds_and_four_blocks_share_an_sm():
+    assert calculations.cycles_of_a_multiply_add(40e-6, 2000) == pytest.approx(4)
+    assert calculations.share_of_one_block(alone=50e-6, shared=160e-6) == pytest.approx(0.8)
+
+
 @pytest.mark.parametrize(
     ("bandwidth", "wait", "sms", "loads"),
     [(4.5e12, 700e-9, 132, 186.4), (0.65e12, 500e-9, 48, 52.9)],  # an H200, and an RTX 5070
