@@ -45,7 +45,7 @@ addEventListener("DOMContentLoaded", () => {
       ofOffset.value = `${o} bytes`;
       const rate = measured[`${s},${o}`];
       place.querySelector("p").textContent =
-        `${found.size} sectors move, ${(100 * used).toPrecision(3)}% of their bytes asked for. ` +
+        `${found.size} sectors touched, ${(100 * used).toPrecision(3)}% of their bytes used. ` +
         (rate ? `Measured from HBM: ${rate}.` : "Not measured: only one of the two was moved.");
     }
     for (const each of [stride, offset]) each.addEventListener("input", draw);

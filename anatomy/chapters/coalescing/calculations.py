@@ -1,6 +1,5 @@
 """Answers of Day 5 that are calculated from what was measured."""
 
-from anatomy.chapters.coalescing.sectors import useful_share
 from anatomy.figures.curriculum.calculations import calculation
 
 
@@ -10,7 +9,21 @@ def time_of_every_eighth(bandwidth: float) -> float:
     return 2**30 / bandwidth
 
 
-@calculation("rate-at-stride-3", unit="B/s", bandwidth="limit:read")
-def rate_at_stride_3(bandwidth: float) -> float:
-    """Bandwidth of reads times the share of the sectors' bytes that a warp uses at stride 3."""
-    return bandwidth * useful_share(3)
+ALL = 'coalescing.strides."all of them"'
+
+
+def clocks(seconds: float, moved: float, mhz: float, sms: float) -> float:
+    """Clocks of an SM for each request of a warp for 128 bytes, of which each SM has its share."""
+    return round(seconds * mhz * 1e6 * sms / (moved / 128), 1)
+
+
+for stride in (8, 16, 32):
+    row = f'{ALL}."stride {stride}"'
+    calculation(
+        f"clocks-at-stride-{stride}",
+        unit="clocks",
+        seconds=f"{row}.median_s",
+        moved=f"{row}.bytes",
+        mhz=f"{row}.sm_clock_mhz",
+        sms="machine:sm_count",
+    )(clocks)

@@ -27,18 +27,6 @@ def ridge(peak: float, bandwidth: float) -> float:
     return peak / bandwidth
 
 
-@calculation("free-fmas", unit="FMAs", peak="limit:matmul fp32", bandwidth="limit:copy")
-def free_fmas(peak: float, bandwidth: float) -> float:
-    """Of 8 bytes an element and two operations an FMA: four times the ridge."""
-    return int(8 * peak / bandwidth / 2)
-
-
-@calculation("half-precision-fmas", unit="FMAs", peak="limit:matmul fp32", bandwidth="limit:copy")
-def free_fmas_in_bf16(peak: float, bandwidth: float) -> float:
-    """With bf16 in memory and FP32 in registers: 4 bytes an element, so half as many."""
-    return int(4 * peak / bandwidth / 2)
-
-
 @calculation("softmax-floor", unit="s", bandwidth="limit:copy")
 def softmax_floor(bandwidth: float) -> float:
     """A read and a write of 8192 x 8192 bf16 values over the bandwidth."""
@@ -77,3 +65,9 @@ def small_layer_compiled(compiled: float, eager: float) -> float:
 def fmas_at_the_ridge(ridge: float) -> float:
     """Two operations an FMA and 8 bytes an element: four times the ridge."""
     return round(4 * ridge)
+
+
+@calculation("half-precision-fmas", unit="FMAs", ridge='roofline.intensity."1 FMA".ridge')
+def half_precision_fmas(ridge: float) -> float:
+    """With bf16 in memory and FP32 in registers: 4 bytes an element, so half as many."""
+    return round(2 * ridge)

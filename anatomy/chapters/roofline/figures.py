@@ -18,6 +18,9 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
+NAMED = 256  # FMAs: the words of the roofs stand over the marks beyond
+# What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
+NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
 CLOSE = {"at": 1.6, "value": 1.4}  # marks within these factors share their numbers
 
@@ -37,17 +40,27 @@ def sweep(*, caption: str | None = None) -> str:
 
 def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     every, slope, _ = rooflines.roofs(ceilings)
-    roof = [each for each in every if each["series"] == "fp32"]
+    matmul = [each | {"series": "fp32 matmul"} for each in every if each["series"] == "fp32"]
+    peak, ridge = _flat(points), _flat(points) / slope["bandwidth"]
+    text = f"the sweep's own: {units.rate(peak, 'FLOP/s')}"
+    own = {"peak": peak, "ridge": ridge, "text": units.significant(ridge), "hover": text}
+    roof = [*matmul, own | {"series": "multiply-adds"}]
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        marks.append(one.mark(str(row["fmas"]) if row["fmas"].bit_count() == 1 else ""))
+        named = row["fmas"].bit_count() == 1 and row["fmas"] <= NAMED
+        marks.append(one.mark(str(row["fmas"]) if named else ""))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
         lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
     head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
     return with_table((roof, slope, marks), "FMAs on each element, on the FP32 roof", head, lines)
+
+
+def _flat(points: Sequence[Row]) -> float:
+    """FLOP/s of the best point: what arithmetic outside matmuls reached."""
+    return max(row["flops"] / row["median_s"] for row in points)
 
 
 def operations(*, caption: str | None = None) -> str:
@@ -116,12 +129,15 @@ def reason(row: Row, share: float | None, cache_bytes: int) -> str:
         )
     if share >= AT_ROOF:
         return "at its roof"
-    if row.get("regime") == "launch-bound":
-        return "over before the next launch comes: it is host-bound"
-    several = row.get("kernels_per_call") or 1
-    passes = f"{several:.0f} kernels, each a pass of its own" if several > 1 else ""
-    likely = f"likely: {row['beside']}" if row.get("beside") else ""
-    return "; ".join(filter(None, (passes, likely))) or "not explained by what was recorded"
+    told = []
+    if (row.get("enqueue_s") or 0) > row["median_s"]:
+        told.append("too short: a kernel's start and end; the CPU takes longer to ask for it")
+    names = [name for name in row.get("kernels") or () if not name.startswith(NO_KERNEL)]
+    if len(set(names)) > 1:
+        told.append(f"{len(names)} kernels of {len(set(names))} kinds")
+    if row.get("beside"):
+        told.append(f"likely: {row['beside']}")
+    return "; ".join(told) or "not explained by what was recorded"
 
 
 def _close(one: dict, other: dict) -> bool:
@@ -147,13 +163,13 @@ def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:
 
     def draw() -> str:
         timed = {row["fmas"]: row for row in found.recording.rows if _timed(row)}
-        peak, copy = (ceilings.get(name) for name in ("matmul fp32", "copy"))
-        if not timed or not peak or not copy:
+        copy = ceilings.get("copy")
+        if not timed or not copy:
             return figures.refused(found.recording.rows)
-        told = []
+        peak, told = _flat(list(timed.values())), []
         for count in fmas:
             row = timed[count]
-            parts = row["bytes"] / copy.value, row["flops"] / peak.value
+            parts = row["bytes"] / copy.value, row["flops"] / peak
             told.append((requirements.fma_name(count), *parts, row["median_s"]))
         label = "; ".join(
             f"{name}: bytes {units.seconds(moved)}, arithmetic {units.seconds(done)}, measured "

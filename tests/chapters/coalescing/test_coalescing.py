@@ -85,14 +85,16 @@ def test_a_cpu_has_nothing_to_say_and_says_so(name):
 def test_the_verdicts_of_a_card_that_moves_32_bytes_at_a_time(root):
     assert verdict("sectors-predict-strides", root).word == claims.HOLDS
     assert verdict("strides-are-cheap-if-all-is-used", root).word == claims.HOLDS
-    offsets = verdict("offsets-cost-a-fifth", root)
+    offsets = verdict("sectors-predict-offsets", root)
     assert offsets.word == claims.ONLY_WHERE and "from L1" in offsets.condition
+    assert verdict("pieces-predict-strides", root).word == claims.ONLY_WHERE
 
 
 def test_where_64_bytes_move_at_a_time_the_sectors_miss_the_large_strides(tmp_path):
     made.strides(tmp_path, atom=64)
     found = verdict("sectors-predict-strides", tmp_path)
     assert found.word == claims.ONLY_WHERE
+    assert verdict("pieces-predict-strides", tmp_path).word == claims.HOLDS
 
 
 def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):
@@ -101,6 +103,7 @@ def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):
         if (row["op"], row["variant"]) == ("one of each", "stride 4")
     )  # fmt: skip
     assert row["predicted_rate"] == pytest.approx(made.ALIGNED / 4, rel=0.02)
+    assert row["piece_rate"] == pytest.approx(row["predicted_rate"])
 
 
 def test_the_picture_has_what_was_measured_for_every_stride_and_offset(root):
@@ -123,7 +126,7 @@ def test_without_a_recording_the_picture_still_shows_the_sectors(tmp_path):
 @pytest.mark.parametrize("bandwidth", [4.1e12, 1.7e12])
 def test_the_answers_of_the_day_for_two_machines(bandwidth):
     assert calculations.time_of_every_eighth(bandwidth) == pytest.approx(2**30 / bandwidth)
-    assert calculations.rate_at_stride_3(bandwidth) == pytest.approx(bandwidth / 3)
+    assert calculations.clocks(1e-3, 128e6, 2000, 100) == pytest.approx(200)
 
 
 def test_the_days_script_runs_by_itself():

@@ -62,9 +62,11 @@ def operations(root: Path, **params: Any) -> Path:
             each = own[row["variant"].removesuffix(" (again)")]
             row |= {"flops": each.flops, "bytes": each.bytes, "limit": each.roof}
             row |= {"dtype": each.dtype, "extent": each.size, "beside": each.beside or None}
-            row["kernels_per_call"] = KERNELS.get(each.name, 1)
+            several = KERNELS.get(each.name, 1)
+            row["kernels_per_call"] = several + 1  # a fill is no kernel
+            row["kernels"] = ["Memset (Device)", *(f"pass {n % 2}" for n in range(several))]
             if each.name == "add, small":
-                row["regime"] = "launch-bound"
+                row["enqueue_s"] = 2 * row["median_s"]
         rows += table
     return synthetic.record(root, "roofline.operations", rows, **params)
 
