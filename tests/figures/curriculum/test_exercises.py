@@ -100,11 +100,6 @@ def every_eighth(sms: int, printed: Sequence[float], fold: Sequence[float]) -> l
     return [len(sectors) * 32 / 2**14 * 2**30 / printed[0]]
 
 
-def stride_3(sms: int, printed: Sequence[float], fold: Sequence[float]) -> list[float]:
-    sectors = {(12 * thread + byte) // 32 for thread in range(32) for byte in range(4)}
-    return [printed[0] * 32 * 4 / (32 * len(sectors))]
-
-
 def passes(sms: int, printed: Sequence[float], fold: Sequence[float]) -> list[float]:
     first, again = (16 * 2**20 / rate for rate in printed)
     return [first + 7 * again, 8 * first]
@@ -115,21 +110,17 @@ LEARNER: dict[str, Callable[..., list[float]]] = {
     "d02-thousand": waves,
     "d02-little": lambda sms, printed, _: [printed[0] * printed[1] / 128 / sms],
     "d03-elements": lambda _, printed, __: [printed[1] / (12 / printed[0])],
-    "d03-kernels": lambda _, printed, __: [1e-3 / printed[1]],
     "d04-passes": passes,
-    "d04-registers": lambda sms, *_: [65_536 * 32 / 8 * sms],
     "d05-gib": every_eighth,
-    "d05-three": stride_3,
-    "d06-bf16": lambda _, printed, __: [printed[1] * n / printed[0] / 2 for n in (4, 8)],
+    "d06-bf16": lambda _, printed, __: [printed[0] * n / 2 for n in (4, 8)],
     "d07-batch": lambda _, printed, __: [printed[0] / printed[1]],
 }
-EARLIER = {"d03-kernels": "d03-elements"}  # whose question prints what this one goes on with
 
 
 @pytest.mark.parametrize("name", LEARNER)
 def test_what_is_found_on_paper_is_what_the_fold_says(name, machine):
-    box, asked = BOXES[name], BOXES[EARLIER.get(name, name)]
-    printed = [base(each) for each in figures(asked.question, box.page, machine)]
+    box = BOXES[name]
+    printed = [base(each) for each in figures(box.question, box.page, machine)]
     fold = [base(each) for each in figures(box.fold, box.page, machine)]
     found = LEARNER[name](SMS[machine[0]], printed, fold)
     assert fold[: len(found)] == pytest.approx(found, rel=CLOSE)
