@@ -184,7 +184,7 @@ def test_the_sectors_that_are_drawn_are_those_that_are_counted(opened):
         page.keyboard.press(key)
         chosen[at] = value
         moved, used = len(sectors(*chosen)), 100 * useful_share(*chosen)
-        assert f"{moved} sectors move" in said.text_content()
+        assert said.text_content().startswith(f"{moved} sectors ")
         assert float(re.search(r"([\d.]+)% of", said.text_content())[1]) == pytest.approx(
             used, 0.01
         )
