@@ -43,7 +43,8 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     matmul = [each | {"series": "fp32 matmul"} for each in every if each["series"] == "fp32"]
     peak, ridge = _flat(points), _flat(points) / slope["bandwidth"]
     text = f"the sweep's own: {units.rate(peak, 'FLOP/s')}"
-    own = {"peak": peak, "ridge": ridge, "text": units.significant(ridge), "hover": text}
+    fitted = next((row["ridge"] for row in points if row.get("ridge")), ridge)
+    own = {"peak": peak, "ridge": ridge, "text": units.significant(fitted), "hover": text}
     roof = [*matmul, own | {"series": "multiply-adds"}]
     marks, lines = [], []
     for row in points:
