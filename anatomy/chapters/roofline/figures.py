@@ -18,7 +18,7 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
-NAMED = 256  # FMAs: the words of the roofs stand over the marks beyond
+NAMED = 128  # FMAs: the words of the roofs stand over the marks beyond
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
@@ -107,6 +107,8 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
             first["number"] += f", {number}"
             mark["number"] = ""
         marks.append(mark)
+    for mark in marks:
+        mark["crowded"] = any(_in_the_way(other, mark) for other in marks)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     return with_table((every, slope, marks), "Operations on the measured roofs", head, lines)
 
@@ -144,6 +146,12 @@ def reason(row: Row, share: float | None, cache_bytes: int) -> str:
 def _close(one: dict, other: dict) -> bool:
     """Whether the numbers of two marks would lie on each other."""
     return all(abs(log(one[end] / other[end])) < log(factor) for end, factor in CLOSE.items())
+
+
+def _in_the_way(other: dict, mark: dict) -> bool:
+    """Whether a mark lies where another's numbers would stand, on its right, on a phone."""
+    right = 1 < other["at"] / mark["at"] < 10 ** (0.25 + 0.17 * len(mark["number"]))
+    return bool(mark["number"]) and right and abs(log(other["value"] / mark["value"])) < log(1.5)
 
 
 def _intensity(row: Row) -> float:
@@ -196,5 +204,5 @@ def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> Non
             sheet.words(left + 4, top + 10.5, what, size=11)
         end = left + size * seen
         sheet.line((end, y - 3), (end, y + 32), colour=canvas.INK, thick=2)
-        sheet.words(end + 5, y + 20, units.seconds(seen, most=2))
+        sheet.words(max(end + 5, left + 72), y + 20, units.seconds(seen, most=2))
         y += 46
