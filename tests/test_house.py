@@ -71,6 +71,16 @@ SOURCES = [
     for folder in ("anatomy", "tests", "hooks", "snippets")
     for path in sorted((CHECKOUT / folder).rglob("*.py"))
 ] + sorted(CHECKOUT.glob("*.py"))
+# Lines that a day of the curriculum may add: to its chapter's folder, and to that of its tests.
+PRICE = 300, 200
+# Chapters that cost more, with what they cost, rounded up; they may become cheaper.
+DEARER = {
+    "coalescing": (420, 200),
+    "launches": (370, 230),
+    "memory_ladder": (620, 250),
+    "occupancy": (470, 250),
+    "roofline": (1210, 600),  # for three days
+}
 
 
 def relative(path: Path) -> str:
@@ -339,3 +349,22 @@ def test_no_experiment_has_a_parameter_that_a_command_needs_for_itself():
     for name, experiment in signatures.experiments().items():
         taken = reserved & {parameter.name for parameter in experiment.parameters}
         assert not taken, f"{name} has parameters called {taken}, as its command's own options are"
+
+
+def chapters_of_days() -> dict[str, int]:
+    """Each chapter that measures for days of the curriculum, and for how many."""
+    days = {(name.partition(".")[0], each.page) for name, each in signatures.experiments().items()}
+    names = [name for name, page in days if page.startswith("curriculum/day_")]
+    return {name: names.count(name) for name in sorted(names)}
+
+
+@pytest.mark.parametrize(("name", "days"), chapters_of_days().items())
+def test_a_day_costs_no_more_lines_than_its_price(name, days):
+    folders = PACKAGE / "chapters" / name, CHECKOUT / "tests" / "chapters" / name
+    lines = tuple(
+        sum(len(path.read_text(encoding="utf-8").splitlines()) for path in folder.rglob("*.py"))
+        for folder in folders
+    )
+    most = DEARER.get(name, tuple(days * each for each in PRICE))
+    said = f"{lines} lines for {days} days, and {most} are allowed"
+    assert lines[0] <= most[0] and lines[1] <= most[1], said

@@ -84,7 +84,7 @@
       if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
-      const wide = ends[0] === ends[1] ? CLOSE : 0; // a range is wide enough as it stands
+      const wide = ends[0] === ends[1] ? CLOSE : 1e-9; // a range is wide enough, and has its ends
       const [low, high] = ends.map((end) => number(end, unit));
       if (said >= low * (1 - wide) && said <= high * (1 + wide)) return "Right.";
       return `Too ${said < low ? "small" : "large"}, or another machine: look again, then unfold.`;

@@ -9,6 +9,7 @@ addEventListener("DOMContentLoaded", () => {
     const slider = Object.assign(document.createElement("input"), { type: "range", min: 1, max: 4 * places, value: places + 1 });
     label.append("Blocks in the launch", slider);
     figure.prepend(label);
+    figure.querySelector("p").setAttribute("role", "status"); // what changes is read out
     slider.addEventListener("input", () => {
       const blocks = Number(slider.value), waves = Math.ceil(blocks / places), last = blocks - (waves - 1) * places;
       for (const squares of pictures)
@@ -16,6 +17,8 @@ addEventListener("DOMContentLoaded", () => {
       said("blocks", blocks), said("waves", waves), said("last", last);
       said("used", `${Math.round((100 * blocks) / (waves * places))}%`);
       said("time", `${((fixed + waves * wave) * 1e6).toPrecision(3)} µs`);
+      const picture = `${places} places, of which wave ${waves} of ${blocks} blocks fills ${last}.`;
+      figure.querySelector("[role=img]").setAttribute("aria-label", picture);
     });
   }
 });

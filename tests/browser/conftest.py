@@ -1,7 +1,8 @@
-"""One headless Chromium for the tests of a process, and a server for the site that they open."""
+"""One headless Chromium for the tests of a process, the site, and a server for what they open."""
 
 import functools
 import http.server
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -10,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.sites import CHECKOUT, Built, Project
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+# The machine whose recordings the site shows.
+RECORDED = "nvidia-h200"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -25,6 +30,17 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> Built:
+    """The site itself, with the recordings of its own machine."""
+    if ready := os.environ.get("BUILT_SITE"):  # `make.py test` has just built these pages
+        return Built(0, "", Path(ready))
+    folder = tmp_path_factory.mktemp("site")
+    found = Project(folder, CHECKOUT / "recordings", RECORDED).copy_site().build("--strict")
+    assert found.status == 0, found.said
+    return found
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

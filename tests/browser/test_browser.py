@@ -6,14 +6,14 @@ reader sees is what must fit. What has not been measured yet is a gap here as we
 
 import os
 import re
-from pathlib import Path
 
 import pytest
 
 from anatomy.claims import all_claims
 from anatomy.figures.text import frontmatter
+from tests.browser.conftest import RECORDED
 from tests.browser.contrast import LEAST, contrasts
-from tests.fakes.sites import CHECKOUT, Built, Project
+from tests.fakes.sites import CHECKOUT
 from tests.site import links
 
 SETTINGS = {
@@ -29,8 +29,6 @@ PAGES = [
     for page in frontmatter.in_folder(DOCS)
 ]
 CHARTS = "benchmarks/c01_tensor_semantics/"  # a page with charts and their tables
-# The machine whose recordings the site shows.
-RECORDED = "nvidia-h200"
 # Every page is opened on a phone, which is then as wide as a desk: that is another layout. Settings
 # differ beside that in colours and in what scripts add, so that a page of each kind stands for all,
 # but for THOROUGH=1.
@@ -76,16 +74,6 @@ SEEN = """() => {
     }),
   };
 }"""
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Built:
-    if ready := os.environ.get("BUILT_SITE"):  # `make.py test` has just built these pages
-        return Built(0, "", Path(ready))
-    folder = tmp_path_factory.mktemp("site")
-    found = Project(folder, CHECKOUT / "recordings", RECORDED).copy_site().build("--strict")
-    assert found.status == 0, found.said
-    return found
 
 
 @pytest.fixture(scope="module")

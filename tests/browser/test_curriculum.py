@@ -52,7 +52,7 @@ def guess(page, name: str, said: str) -> None:
         box(page, name).locator("input").fill(said)
     else:
         box(page, name).locator(f"input[value={said}]").check()
-    box(page, name).locator("button").click()
+    box(page, name).locator("form.guess button").click()
 
 
 def told(page, name: str) -> str:

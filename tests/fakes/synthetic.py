@@ -82,6 +82,7 @@ def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
                 "driver": "580.1",
                 "power_limit_w": 700.0,
                 "max_memory_clock_mhz": 3201,
+                "max_sm_clock_mhz": 1980,
                 "cpu": "Toy CPU",
             },
             "software": {"python": "3.12.1", "torch": "2.13.0+cu130", "cuda": "13.0"},

@@ -1,5 +1,5 @@
 """Exercises in which something is built: the supplied check fails on the blank with a sentence that
-says what is wrong, and passes on the solution."""
+says what is wrong, and so on a solution that forgets something; it passes on the right one."""
 
 import subprocess
 import sys
@@ -25,6 +25,16 @@ except NotImplementedError:
 sys.exit(f"double(3) is {got}, and should be 6.") if got != 6 else print("Right.")
 """,
 }
+# What a solution may forget, as a change of the right one.
+FORGOTTEN = {
+    "day_01": (' == "pointwise"', ""),  # whether it may be fused at all
+    "day_02": ("2048 // (32 * warps),", ""),  # that threads have a limit of their own
+    "day_03": ("count, blocks * threads", "first + 1"),  # the elements beyond the grid
+    "day_04": ("follows[here] = there", "follows = order"),  # that it is to be one cycle
+    "day_05": ("size - 1", "0"),  # an element across the end of a sector
+    "day_06": ("min(peak, bandwidth * intensity)", "bandwidth * intensity"),
+    "day_07": ("on.l2_bytes / 2", "on.l2_bytes"),
+}
 
 
 @pytest.fixture(params=["toy", *DAYS], ids=lambda day: getattr(day, "name", day))
@@ -47,3 +57,14 @@ def test_a_check_fails_on_the_blank_and_passes_on_the_solution(day):
     assert len((blank.stdout + blank.stderr).split()) > 3, "it does not say what is wrong"
     assert solved.returncode == 0, solved.stdout + solved.stderr
     assert solved.stdout.rstrip().endswith("Right.")
+
+
+@pytest.mark.parametrize("name", [day.name for day in DAYS])
+def test_a_check_notices_what_is_forgotten(name, tmp_path):
+    day, (right, wrong) = CHECKOUT / "snippets" / "days" / name, FORGOTTEN[name]
+    solution = (day / "solution.py").read_text(encoding="utf-8")
+    assert solution.count(right) == 1
+    (tmp_path / "forgetful.py").write_text(solution.replace(right, wrong), encoding="utf-8")
+    found = checked(day, str(tmp_path / "forgetful.py"))
+    assert found.returncode == 1 and "Traceback" not in found.stderr
+    assert len((found.stdout + found.stderr).split()) > 3, "it does not say what is wrong"

@@ -179,23 +179,21 @@ def passes_cost_time(operations: Table) -> Finding:
     return answer(ratio.at_least(2.0), f"foreach takes {ratio.text} the time of fused.", ratio)
 
 
-def _tensor_cores(operations: Table) -> Measured:
-    """Time of a GEMM in fp32 over that in TF32: the same bytes, and the same operations."""
-    fp32, tf32 = (time_of(operations.row(f"matmul, {each}")) for each in ("fp32", "tf32"))
-    return quotient(fp32, tf32)
+def _tensor_cores_gain_nothing(operations: Table, said: str) -> Finding:
+    """By the time of a GEMM in fp32 over that in TF32: the same bytes, and the same operations."""
+    gain = quotient(*(time_of(operations.row(f"matmul, {each}")) for each in ("fp32", "tf32")))
+    return answer(gain.at_most(1 + NEAR), f"{said} {gain.text} as fast.", gain)
 
 
 @claim(OPERATIONS)
 def always_further_left(operations: Table) -> Finding:
     """A GEMM gains nothing, within 10 %, by TF32, which leaves all its tensors where they were."""
-    gain = _tensor_cores(operations)
-    said = f"TF32 moves the bytes of fp32, from where they lay, and is {gain.text} as fast."
-    return answer(gain.at_most(1 + NEAR), said, gain)
+    said = "TF32 moves the bytes of fp32, from where they lay, and is"
+    return _tensor_cores_gain_nothing(operations, said)
 
 
 @claim(OPERATIONS)
 def above_ridge_fewer_flops(operations: Table) -> Finding:
     """A compute-bound GEMM of as many operations gains nothing, within 10 %, by faster units."""
-    gain = _tensor_cores(operations)
-    said = f"The same operations on other units, in TF32 for fp32, are {gain.text} as fast."
-    return answer(gain.at_most(1 + NEAR), said, gain)
+    said = "The same operations on other units, in TF32 for fp32, are"
+    return _tensor_cores_gain_nothing(operations, said)

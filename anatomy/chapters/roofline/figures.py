@@ -7,18 +7,18 @@ from math import log
 from anatomy.chapters.roofline import requirements, roofs
 from anatomy.chapters.roofline.claims import ABOVE
 from anatomy.figures import framing, tables
-from anatomy.figures.charts import figures, svg
+from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.limits import rooflines
-from anatomy.figures.limits.placed import Placed
+from anatomy.figures.limits.placed import Placed, with_table
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
-NAMED = 256  # FMAs: the words of the roofs stand over the marks beyond
+NAMED = 128  # FMAs: the words of the roofs stand over the marks beyond
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
@@ -50,16 +50,13 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
         named = row["fmas"].bit_count() == 1 and row["fmas"] <= NAMED
-        marks.append(_mark(one, str(row["fmas"]) if named else ""))
+        marks.append(one.mark(str(row["fmas"]) if named else ""))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
-        lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, _said(one)])
-    drawing = svg.Drawing("loglog.roofline", (roof, slope, marks))
-    label = "FMAs on each element, on the FP32 roof. The table under it has the figures."
+        lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
     head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
-    table = tables.listed(head, lines, "FMAs on each element")
-    return svg.chart([("", drawing)], label) + figures.twin(table)
+    return with_table((roof, slope, marks), "FMAs on each element, on the FP32 roof", head, lines)
 
 
 def _flat(points: Sequence[Row]) -> float:
@@ -104,17 +101,16 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
         lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        mark = _mark(one, str(number), told)
+        mark = one.mark(str(number), told)
         near = (each for each in marks if each["number"] and _close(each, mark))
         if first := next(near, None):
             first["number"] += f", {number}"
             mark["number"] = ""
         marks.append(mark)
-    drawing = svg.Drawing("loglog.roofline", (every, slope, marks))
-    label = "Operations on the measured roofs. The table under it names them."
+    for mark in marks:
+        mark["crowded"] = any(_in_the_way(other, mark) for other in marks)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    body = tables.listed(head, lines, "Operations and their roofs")
-    return svg.chart([("", drawing)], label) + figures.twin(body)
+    return with_table((every, slope, marks), "Operations on the measured roofs", head, lines)
 
 
 def _cached_reads(ladder: Sequence[Row], cache_bytes: int) -> float | None:
@@ -152,17 +148,10 @@ def _close(one: dict, other: dict) -> bool:
     return all(abs(log(one[end] / other[end])) < log(factor) for end, factor in CLOSE.items())
 
 
-def _said(one: Placed) -> str:
-    rate, low, high = one.rates
-    return units.rate(rate, "FLOP/s", low, high)
-
-
-def _mark(one: Placed, number: str, more: str = "") -> dict:
-    """A mark of the chart, with what is told of it where a reader points."""
-    rate, low, high = one.rates
-    hover = f"{one.label}: {units.significant(one.intensity)} FLOP/B, {_said(one)}{more}"
-    at = {"at": one.intensity, "value": rate, "low": low, "high": high}
-    return at | {"number": number, "hover": hover}
+def _in_the_way(other: dict, mark: dict) -> bool:
+    """Whether a mark lies where another's numbers would stand, on its right, on a phone."""
+    right = 1 < other["at"] / mark["at"] < 10 ** (0.25 + 0.17 * len(mark["number"]))
+    return bool(mark["number"]) and right and abs(log(other["value"] / mark["value"])) < log(1.5)
 
 
 def _intensity(row: Row) -> float:
@@ -215,5 +204,5 @@ def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> Non
             sheet.words(left + 4, top + 10.5, what, size=11)
         end = left + size * seen
         sheet.line((end, y - 3), (end, y + 32), colour=canvas.INK, thick=2)
-        sheet.words(end + 5, y + 20, units.seconds(seen, most=2))
+        sheet.words(max(end + 5, left + 72), y + 20, units.seconds(seen, most=2))
         y += 46

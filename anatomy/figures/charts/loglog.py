@@ -67,7 +67,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
     `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
     kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
-    byte, each with its `number`: their names would lie on the roofs."""
+    byte, each with its `number`: their names would lie on the roofs. It stands on the right of a
+    mark left of all ridges that is not `crowded` there, else on the left."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     lowest = min((point["at"] for point in points), default=left)
@@ -101,7 +102,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     for side, align, away in (("<", "left", 9), (">=", "right", -9)):
-        some = [p for p in points if (p["at"] >= min(ridges)) == (side == ">=")]
+        left_of = [p["at"] >= min(ridges) or bool(p.get("crowded")) for p in points]
+        some = [p for p, at in zip(points, left_of, strict=True) if at == (side == ">=")]
         if some:  # a name stands where the slope is not
             layer = grammar.on(some, x=x, y=y, description="hover:N")
             name = {"align": align, "dx": away, "baseline": "middle", "fontWeight": 600}
@@ -117,10 +119,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         named = grammar.on([{"value": bottom, "text": steeper["name"]}], y=y)
         under_right = {"align": "right", "baseline": "bottom", "dx": -4, "color": MUTED}
         under_right["dy"] = -5 if width > DESK else -22  # over the other words where both meet
-        calls += [
-            dashed,
-            named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N"),
-        ]
+        words = named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N")
+        calls = [dashed, words, *calls]  # it passes behind the names, too
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),

@@ -80,8 +80,8 @@ def calculated(showing: Showing, name: str, spec: str) -> str:
     if spec or unit in PRINTED:
         text = units.format_value(value, spec) if spec else PRINTED[unit](value)
     else:
-        whole = float(value).is_integer()
-        text = f"{f'{value:,.0f}' if whole else units.significant(value)} {unit}"
+        number = float(value if float(value).is_integer() else units.significant(value))
+        text = f"{f'{number:,.0f}' if number.is_integer() else units.significant(value)} {unit}"
     numbers = ", ".join(f"{argument} = {number:.4g}" for argument, (_, number) in given.items())
     how = " ".join((getdoc(function) or "").split())
     found = {id(each): each for each, _ in given.values()}

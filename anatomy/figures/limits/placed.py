@@ -16,6 +16,9 @@ from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
+CHOOSE = ("op", "quantity")
+BELOW = "The table under it has the figures."
+
 
 class Placed(NamedTuple):
     """One operation: what it is called, its row, and its operations for each byte of HBM traffic
@@ -30,6 +33,32 @@ class Placed(NamedTuple):
         """Operations per second, and the ends of their interval."""
         work = self.intensity * self.row["bytes"]
         return tuple(work / self.row[name] for name in ("median_s", "high_s", "low_s"))
+
+    @property
+    def said(self) -> str:
+        """Its rate in words."""
+        rate, low, high = self.rates
+        return units.rate(rate, "FLOP/s", low, high)
+
+    def mark(self, number: str, more: str = "") -> dict[str, Any]:
+        """Its mark on a roofline, with what is told of it where a reader points."""
+        rate, low, high = self.rates
+        hover = f"{self.label}: {units.significant(self.intensity)} FLOP/B, {self.said}{more}"
+        at = {"at": self.intensity, "value": rate, "low": low, "high": high}
+        return at | {"number": number, "hover": hover}
+
+
+def with_table(
+    layers: Sequence[Any],
+    name: str,
+    head: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    *,
+    unfold: bool = False,
+) -> str:
+    """The picture of roofs, their slopes and marks, and under it the table of all marks."""
+    chart = svg.chart([("", svg.Drawing("loglog.roofline", tuple(layers)))], f"{name}. {BELOW}")
+    return chart + figures.twin(tables.listed(head, lines, name), unfold=unfold)
 
 
 def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None = None) -> str:
@@ -62,9 +91,6 @@ def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None =
     return framing.exhibit(list(every.values()), caption, draw)
 
 
-CHOOSE = ("op", "quantity")
-
-
 def _placed(label: str, recording: Recording, given: Mapping[str, Any]) -> Placed:
     chosen = {"op": given.get("op"), "quantity": given.get("quantity")}
     table = rows.select(recording.rows, **chosen, variants=[given["variant"]])
@@ -80,22 +106,15 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
     slope = ceilings.get("copy").value
     marks, lines = [], []
     for number, each in enumerate(sorted(points, key=lambda point: point.intensity), 1):
-        rate, low, high = each.rates
         bound = each.intensity * slope
-        said = units.rate(rate, "FLOP/s", low, high)
-        share = rate / bound if bound < _peak(ceilings) else None
-        hover = f"{each.label}: {units.significant(each.intensity)} FLOP/B, {said}"
+        share = each.rates[0] / bound if bound < _peak(ceilings) else None
         roof = _roof(each.row, share, ceilings)
-        hover += f"; {roof}" if roof else ""
-        mark = {"at": each.intensity, "value": rate, "low": low, "high": high}
-        marks.append(mark | {"number": str(number), "hover": hover})
+        marks.append(each.mark(str(number), f"; {roof}" if roof else ""))
         intensity = f"{units.significant(each.intensity)} FLOP/B"
-        lines.append([f"{number}. {escape(each.label)}", intensity, said, roof or tables.NONE])
-    drawing = svg.Drawing("loglog.roofline", (*rooflines.roofs(ceilings)[:2], marks))
-    label = "Operations on the roofline. The table under it names them."
+        lines.append([f"{number}. {escape(each.label)}", intensity, each.said, roof or tables.NONE])
     head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")
-    table = tables.listed(head, lines, "Operations on the roofline")
-    return svg.chart([("", drawing)], label) + figures.twin(table, unfold=True)
+    layers = (*rooflines.roofs(ceilings)[:2], marks)
+    return with_table(layers, "Operations on the roofline", head, lines, unfold=True)
 
 
 def _roof(row: Row, share: float | None, ceilings: Ceilings) -> str:

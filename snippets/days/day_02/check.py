@@ -7,7 +7,7 @@ from pathlib import Path
 FILE = sys.argv[1] if len(sys.argv) > 1 else str(Path(__file__).with_name("build.py"))
 # Threads, registers of each, KiB of shared memory -> blocks, and what a wrong answer forgets.
 CASES = [
-    ((256, 32, 0), 8, "the SM has room for 2,048 threads"),
+    ((256, 16, 0), 8, "the SM has room for 2,048 threads"),
     ((32, 16, 0), 32, "an SM holds 32 blocks at most, however small"),
     ((1024, 64, 0), 1, "1,024 threads of 64 registers each take all 65,536"),
     ((128, 128, 0), 4, "registers: each thread of each block has its own"),

@@ -12,8 +12,8 @@ import time
 import torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-ELEMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 2**24  # of each sum
-STRIDES = (1, 2, 4, 8, 16, 32)
+ELEMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 2**21  # of each sum
+STRIDES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def seconds(x: torch.Tensor) -> float:
@@ -32,4 +32,4 @@ for stride in STRIDES:
     took = seconds(x[: ELEMENTS * stride : stride])  # (ELEMENTS,)
     first = first or took
     times = took / first
-    print(f"stride {stride:2}: {took * 1e3:8.3f} ms, {times:.1f} × stride 1")
+    print(f"stride {stride:3}: {took * 1e3:8.3f} ms, {times:.1f} × stride 1")

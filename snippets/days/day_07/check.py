@@ -17,6 +17,7 @@ CASES = [
     ("a relu over 800 MB", RELU, LARGE, 250e-6, ("HBM", 0.8)),
     ("the same on a small card", RELU, SMALL, 2.5e-3, ("HBM", 0.8)),
     ("a relu over 8 MB", (1e6, 8e6), LARGE, 2e-6, ("L2", 0.5)),
+    ("a relu over 40 MB, more than half the L2", (5e6, 4e7), LARGE, 2e-5, ("HBM", 0.5)),
     ("a matmul", MATMUL, LARGE, 400e-6, ("arithmetic", 2 * 4096**3 / 500e12 / 400e-6)),
     ("the same on a small card", MATMUL, SMALL, 4e-3, ("arithmetic", 2 * 4096**3 / 40e12 / 4e-3)),
     ("a copy, which computes nothing", (0, 8e8), LARGE, 400e-6, ("HBM", 0.5)),

@@ -132,4 +132,4 @@ def test_the_answers_of_the_day_for_two_machines(bandwidth):
 def test_the_days_script_runs_by_itself():
     script = CHECKOUT / "snippets" / "days" / "day_05" / "strides.py"
     done = subprocess.run([sys.executable, str(script), "1000"], capture_output=True, text=True)
-    assert not done.returncode and done.stdout.count("stride") == 12, done.stderr
+    assert not done.returncode and done.stdout.count("stride") == 16, done.stderr

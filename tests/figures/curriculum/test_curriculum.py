@@ -7,6 +7,7 @@ import pytest
 from anatomy.figures.curriculum import calculations, lists, outline
 from anatomy.figures.curriculum.calculations import calculation
 from anatomy.figures.text import frontmatter, inline, listings
+from anatomy.table import chapters
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.fakes import synthetic
 
@@ -96,9 +97,14 @@ def test_a_list_of_nothing_is_refused(asked, says):
 
 
 @pytest.fixture
-def declared(monkeypatch):
+def none_declared(monkeypatch):
+    """The chapters' own are loaded once a process, and must not be lost."""
+    chapters.load("calculations")
     monkeypatch.setattr(calculations, "DECLARED", {})
 
+
+@pytest.fixture
+def declared(none_declared):
     @calculation("two", unit="s", one="limit:copy", sms="machine:sm_count", each=ROW)
     def two(one: float, sms: float, each: float) -> float:
         """Some time."""
@@ -121,11 +127,10 @@ def test_an_answer_is_calculated_for_the_machine_shown(declared):
 
 
 @pytest.mark.parametrize(
-    ("sms", "text"), [(49, "49 FMAs"), (2.46, "2.46 FMAs"), (1e4, "10,000 FMAs")]
+    ("sms", "text"),
+    [(49, "49 FMAs"), (2.46, "2.46 FMAs"), (1e4, "10,000 FMAs"), (123_456.7, "123,000 FMAs")],
 )
-def test_what_is_counted_reads_as_a_whole_number(monkeypatch, sms, text):
-    monkeypatch.setattr(calculations, "DECLARED", {})
-
+def test_what_is_counted_reads_as_a_whole_number(none_declared, sms, text):
     @calculation("some", unit="FMAs", count="machine:sm_count")
     def some(count: float) -> float:
         """As many."""
