@@ -1,16 +1,17 @@
 """`compare-harnesses`: run what is missing of the comparison, and print how it stands."""
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
 
-from anatomy.chapters.harnesses.contest import scoreboard
+from anatomy.chapters.harnesses.contest import scoreboard, targets
+from anatomy.chapters.harnesses.contest.standings import RIVALS, Contest
 from anatomy.cli import options
-from anatomy.cli.output import as_csv, say, show, table
+from anatomy.cli.output import say_data, show, table
 from anatomy.record import recording
 from anatomy.table.errors import MeasurementError
 
@@ -38,7 +39,8 @@ def add(app: typer.Typer) -> None:
 
         Nine processes of a few minutes each, three of them for the reference, are measured and
         recorded one by one; those that are recorded already are not repeated. Then prints spread,
-        bias, coverage, errors and cost of every harness, and which targets are met.
+        bias, coverage, errors and cost of every harness, and which targets are met; as csv or json,
+        the targets.
         """
         from anatomy.machine import host
         from anatomy.record import recorder
@@ -51,12 +53,12 @@ def add(app: typer.Typer) -> None:
             done = recorder.record(items, root=root, budget_s=budget, allow_foreign=allow_foreign)
             print(done.report(), file=sys.stderr)
             items = recorder.plan(calls, root, here)
-        # What is recorded on this machine, current or not: a board says which code it is of.
+        # What is recorded on this machine, current or not: a recording says which code it is of.
         slug = host.cpu_slug() if device.startswith("cpu") else here and here["slug"]
         found = [recording.find(root, slug, name, **params) for name, params in calls if slug]
-        stand = scoreboard.Board.of([each for each in found if each is not None])
-        if not stand.empty:
-            _print(stand, format)
+        contest = Contest.of([each for each in found if each is not None])
+        if not contest.estimates.empty:
+            _print(contest, format)
         if waiting := sum(not each.freshness.current for each in items):
             missing = f"{waiting} of {len(items)} processes are missing or not current"
             print(f"{missing}; the same command goes on with them.", file=sys.stderr)
@@ -64,21 +66,12 @@ def add(app: typer.Typer) -> None:
             raise MeasurementError(f"{len(done.failed)} processes could not be measured.")
 
 
-def _print(board: scoreboard.Board, format: str) -> None:
-    sheets = [
-        scoreboard.sheet(board, part, quantity)
-        for part in scoreboard.PARTS
-        for quantity in (scoreboard.QUANTITIES if part in scoreboard.BY_QUANTITY else ("gpu_cold",))
-    ]
-    if format == "csv":
-        say(as_csv(board.targets), data=True)
-    elif format == "json":
-        lines = {}
-        for sheet in sheets:
-            heads = [head.removeprefix("#") for head in sheet.heads]
-            lines[sheet.title] = [dict(zip(heads, line, strict=True)) for line in sheet.lines]
-        say(json.dumps(lines, indent=1, ensure_ascii=False), data=True)
-    else:
-        # The verdicts last, where a terminal leaves the reader's eye.
-        shown = [*sheets[2:], *sheets[1::-1]]  # the first two are why targets are missed, and which
-        show(*(table(s.heads, s.lines, f"\n{s.title}") for s in shown if s.lines))
+def _print(contest: Contest, format: str) -> None:
+    if format != "text":
+        say_data(pd.DataFrame(targets.judged(contest).values(), dtype=object), format)
+        return
+    for part in scoreboard.PARTS:
+        for quantity in RIVALS if part in scoreboard.BY_QUANTITY else ("",):
+            sheet = scoreboard.sheet(contest, part, quantity)
+            if sheet.lines:
+                show(table(sheet.heads, sheet.lines, f"\n{sheet.title}"))

@@ -15,6 +15,7 @@ import torch
 
 from anatomy.chapters.harnesses import harnesses
 from anatomy.chapters.harnesses.contest import standings, targets
+from anatomy.chapters.harnesses.contest.standings import Contest
 from anatomy.chapters.harnesses.stopwatches import adapters, workloads
 from anatomy.chapters.harnesses.stopwatches.adapters import Figure, Harness
 from anatomy.chapters.harnesses.stopwatches.protocol import Process
@@ -99,7 +100,7 @@ def test_a_long_run_has_no_pause_and_asks_each_estimate_about_the_others():
 
 def test_a_known_bias_and_effect_come_back_through_protocol_and_judging():
     tables = []
-    for number in range(standings.PROCESSES):
+    for number in range(6):
         watch = FakeStopwatch(noise=0.003, seed=number)
         taking_part = [
             *ours(watch, "gpu_cold", "gpu_warm", "step_wall"),
@@ -115,16 +116,16 @@ def test_a_known_bias_and_effect_come_back_through_protocol_and_judging():
         for q in standings.RIVALS
     ]
     reference = pd.DataFrame(truth)
-    bias = standings.biases(estimates, reference).set_index(["op", "quantity", "variant"]).bias
+    bias = Contest(estimates, reference).biases.set_index(["op", "quantity", "variant"]).bias
     assert bias["W0", "gpu_cold", "do_bench mean"] == pytest.approx(0.05, abs=0.01)
     assert bias["W0", "gpu_cold", "do_bench median"] == pytest.approx(-0.02, abs=0.01)
     assert abs(bias["W0", "gpu_warm", "compare"]) < 0.002
-    found = targets.judged(estimates, reference).set_index("target")
-    assert found.loc["power"].found == 1.0
-    assert found.loc["false-positives"].found == found.loc["false-positives-of-threes"].found == 0
-    assert found.loc["worst-cold"].found < 0.5, "ours spreads by far less than 2 %"
-    assert found.loc["coverage-blocks"].found > 0.85
-    assert found.loc["overhead"].met
+    found = targets.judged(Contest(estimates, reference))
+    assert found["power"].found == 1.0
+    assert found["false-positives"].found == found["false-positives-of-threes"].found == 0
+    assert found["worst-cold"].found < 0.5, "ours spreads by far less than 2 %"
+    assert found["coverage-blocks"].found > 0.85
+    assert found["overhead"].met
 
 
 def test_our_estimate_uses_its_budget_and_no_more():
