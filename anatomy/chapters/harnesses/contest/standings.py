@@ -67,7 +67,7 @@ class Contest:
         """The rows of one part that have the column `need`, with every column that is read."""
         whole = self.estimates.reindex(columns=list(_READ))
         found = where(whole, part=name).dropna(subset=[need])
-        return found.astype(dict.fromkeys(PLACE, str))  # of no rows, too
+        return found.astype(dict.fromkeys(PLACE, str)).reset_index(drop=True)
 
     @cached_property
     def figures(self) -> pd.DataFrame:
