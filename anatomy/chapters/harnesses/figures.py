@@ -5,7 +5,7 @@ from html import escape
 
 from anatomy.chapters.harnesses.contest import scoreboard, targets
 from anatomy.chapters.harnesses.contest.scoreboard import Sheet
-from anatomy.chapters.harnesses.contest.standings import RIVALS, Contest, where
+from anatomy.chapters.harnesses.contest.standings import OURS, RIVALS, Contest, where
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.judge.rows import Row
@@ -100,6 +100,7 @@ def _chart(found: Contest, part: str, quantity: str) -> str:
     """A mark for each workload and harness, in percent; a spread's axis is logarithmic."""
     logarithmic = part == "spread"
     table = where(getattr(found, {"spread": "spreads", "bias": "biases"}[part]), quantity=quantity)
+    table = table.sort_values("variant", key=lambda names: names != OURS, kind="stable")
     points = [
         {"label": op, "series": variant, "value": 100 * value}
         | {"hover": f"{op}, {variant}: {units.percent(value)}"}
