@@ -5,7 +5,7 @@ from html import escape
 
 from anatomy.chapters.harnesses.contest import scoreboard, targets
 from anatomy.chapters.harnesses.contest.scoreboard import Sheet
-from anatomy.chapters.harnesses.contest.standings import OURS, RIVALS, Contest, where
+from anatomy.chapters.harnesses.contest.standings import OURS, PROCESSES, RIVALS, Contest, where
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.judge.rows import Row
@@ -56,7 +56,10 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
 
 def recordings(showing: Showing) -> list[Found]:
     """All recordings of the comparison, those that are missing among them."""
-    return showing.find_together(scoreboard.calls())
+    counts = PROCESSES.items()
+    return showing.find_together(
+        [(name, {"process": number}) for name, count in counts for number in range(count)]
+    )
 
 
 def contest(calls: Sequence[Found]) -> Contest:

@@ -1,20 +1,17 @@
-"""The comparison of harnesses as pages and the terminal show it."""
+"""The comparison of harnesses as pages show it."""
 
-import json
 from html import unescape
 
 import pytest
 
-from anatomy import cli
 from anatomy.chapters.harnesses import figures
-from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, standings, targets
+from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
 from anatomy.chapters.harnesses.contest.scoreboard import sheet
 from anatomy.chapters.harnesses.contest.standings import Contest, where
 from anatomy.figures.charts import clouds, svg
 from anatomy.figures.text import inline
 from anatomy.judge import merging
-from anatomy.machine import host
-from anatomy.record import recorder, recording
+from anatomy.record import recording
 from anatomy.record.showing import Showing, using
 from anatomy.site.collecting import on_page
 from anatomy.table.errors import AnatomyError, UnknownName
@@ -42,13 +39,6 @@ def contest(root):
 
 def lines(sheet):
     return {line[0]: dict(zip(sheet.heads, line, strict=True)) for line in sheet.lines}
-
-
-def test_a_comparison_is_six_processes_and_three_for_the_reference():
-    calls = scoreboard.calls()
-    assert [name for name, _ in calls].count(standings.ESTIMATES) == 6
-    assert len({(name, params["process"]) for name, params in calls}) == len(calls) == 9
-    assert scoreboard.calls("cpu")[0][1] == {"device": "cpu", "process": 0}
 
 
 def test_the_spreads_stand_beside_what_the_stopwatch_moves_by_itself(contest):
@@ -230,56 +220,3 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
     assert len(set(marks["shape"]["scale"]["range"])) == 4
     assert marks["yOffset"]["field"] == "series"
     assert marks["x"]["scale"]["type"] == "log"
-
-
-@pytest.fixture
-def run(monkeypatch, capfd, root):
-    """The command, with a recorder that measures nothing."""
-    asked = []
-
-    def record(items, **options):
-        asked.append((items, options))
-        return recorder.Outcome()
-
-    monkeypatch.setattr(recorder, "record", record)
-    monkeypatch.setattr(host, "here", lambda: None)
-    monkeypatch.setattr(host, "cpu_slug", lambda: synthetic.MACHINE)
-    monkeypatch.setattr(scoreboard, "calls", lambda device, own=scoreboard.calls: own())
-
-    def call(*arguments, folder=root):
-        with pytest.raises(SystemExit) as end:
-            cli.main(["compare-harnesses", "--device", "cpu", "--save", str(folder), *arguments])
-        return end.value.code, *capfd.readouterr(), asked
-
-    return call
-
-
-def test_the_command_goes_on_where_it_stopped_and_prints_how_it_stands(run):
-    status, out, err, asked = run("--budget", "520")
-    assert status == 0
-    ((items, options),) = asked
-    assert options["budget_s"] == 520 and len(items) == 9
-    assert "nothing was measured" in err
-    assert "Spread, gpu_cold" in out and "do_bench median" in out
-    assert out.index("Targets") > out.index("Wall time of an estimate")
-    assert "A true 2 % is found" in out
-
-
-def test_what_was_never_measured_is_expected_to_take_its_time(run, tmp_path):
-    _, out, err, asked = run(folder=tmp_path)
-    assert {each.last_seconds for each in asked[0][0]} == {60.0, 165.0}
-    assert out == "" and "9 of 9 processes are missing or not current" in err
-
-
-def test_a_plan_measures_nothing_and_json_and_csv_are_the_targets(run):
-    status, out, _, asked = run("--plan", "--format", "json")
-    assert status == 0 and not asked
-    assert json.loads(out)[0].keys() == {"name", "says", "found", "text", "met", "detail"}
-    _, out, *_ = run("--plan", "--format", "csv")
-    assert out.startswith("name,says,found,text,met,detail\n")
-    assert len(out.splitlines()) == 12
-
-
-def test_a_budget_of_nothing_is_refused(run):
-    status, _, err, asked = run("--budget", "0")
-    assert status == 2 and "--budget 0: it must be above 0 seconds." in err and not asked

@@ -1,4 +1,4 @@
-"""The comparison of harnesses as tables of text, for pages and for the terminal."""
+"""The comparison of harnesses as tables of text."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ BY = {
     "1% apart": "figures over 1% apart",
 }
 BREAKS = "✗"  # beside a figure of ours that breaks its rule
-Lines = list[list[str]]
 
 
 class Sheet(NamedTuple):
@@ -32,14 +31,7 @@ class Sheet(NamedTuple):
 
     title: str
     heads: Sequence[str]
-    lines: Lines
-
-
-def calls(device: str = "cuda:0") -> list[tuple[str, dict[str, Any]]]:
-    """The experiments and parameters of a whole comparison, in the order to record them."""
-    own = {} if device == "cuda:0" else {"device": device}
-    counts = standings.PROCESSES.items()
-    return [(name, own | {"process": p}) for name, count in counts for p in range(count)]
+    lines: list[list[str]]
 
 
 def _targets(contest: Contest) -> Sheet:
@@ -122,10 +114,8 @@ def _cost(contest: Contest) -> Sheet:
     return Sheet("Wall time of an estimate", heads, lines)
 
 
-BY_QUANTITY: dict[str, Callable[[Contest, str], Sheet]] = {"spread": _spread, "bias": _bias}
-# In the order of a terminal: the verdicts last, where it leaves the reader's eye.
-PARTS: dict[str, Callable[..., Sheet]] = {
-    **BY_QUANTITY,
+BY_QUANTITY = {"spread": _spread, "bias": _bias}  # parts that are a table for each quantity
+PARTS: dict[str, Callable[..., Sheet]] = BY_QUANTITY | {
     "coverage": _coverage,
     "errors": _errors,
     "cost": _cost,
