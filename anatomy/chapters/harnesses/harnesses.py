@@ -10,14 +10,8 @@ import pandas as pd
 import torch
 
 from anatomy.chapters.harnesses import requirements
-from anatomy.chapters.harnesses.stopwatches import adapters, cupti, workloads
-from anatomy.chapters.harnesses.stopwatches.protocol import (
-    FAILURES,
-    Process,
-    first_line,
-    settle,
-    settle_load,
-)
+from anatomy.chapters.harnesses.stopwatches import adapters, cupti, protocol, workloads
+from anatomy.chapters.harnesses.stopwatches.protocol import FAILURES, Process, first_line
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
@@ -54,16 +48,9 @@ def estimates(
     if not builders:
         return refused
     watch = stopwatch_for(where)
-    one = Process(
-        watch,
-        process,
-        replicates,
-        budget_s,
-        settle_load(where, scale),
-        adapters.harnesses(watch, budget_s),
-        builders,
-        workloads.effects(where, scale),
-    )
+    taking_part = adapters.harnesses(watch, budget_s)
+    load, effects = protocol.settle_load(where, scale), workloads.effects(where, scale)
+    one = Process(watch, process, replicates, budget_s, load, taking_part, builders, effects)
     table = pd.concat([refused, pd.DataFrame(one.run())], ignore_index=True)
     table.attrs["warnings"] = [f"{count} x {told}" for told, count in one.warned.most_common(10)]
     table.attrs["sparse"] = True
@@ -88,7 +75,7 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
     if not builders:
         return refused
     watch = stopwatch_for(where)
-    load, calls = settle_load(where, scale), {}
+    load, calls = protocol.settle_load(where, scale), {}
     for op, build in builders.items():
         torch.manual_seed(process)
         calls[op] = build()
@@ -96,7 +83,7 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
     rounds = []
     for _, op, quantity in product(range(ROUNDS), calls, WAYS):
         if where.type == "cuda" or quantity == "step_wall":
-            settle(watch, load)
+            protocol.settle(watch, load)
             rounds.append({"op": op, "quantity": quantity} | _round(calls[op], watch, quantity))
     names = ["variant", "seconds", "samples", "events_s", "events_profiled_s", "sm_clock_mhz"]
     found = pd.DataFrame(rounds, columns=["op", "quantity", *names, "note"])

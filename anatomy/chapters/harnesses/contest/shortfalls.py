@@ -138,7 +138,7 @@ def _clock(row: Any, contest: Contest) -> str:
 
 
 def _coverage(target: str, contest: Contest) -> Shortfalls:
-    table = where(contest.asked, kind=targets.COVERAGES[target][0])
+    table = where(contest.asked, kind=targets.COVERAGES[target])
     table = table[table.quantity != "step_wall"]
     half, middle = (table.high_s - table.low_s) / 2, (table.high_s + table.low_s) / 2
     off = abs(middle - table.truth_s)

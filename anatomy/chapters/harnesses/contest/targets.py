@@ -8,15 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from anatomy.chapters.harnesses.contest.standings import (
-    LONG,
-    OURS,
-    OVER_PROCESSES,
-    RIVALS,
-    TOGETHER,
-    Contest,
-    where,
-)
+from anatomy.chapters.harnesses.contest import standings
+from anatomy.chapters.harnesses.contest.standings import OURS, RIVALS, Contest, where
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
@@ -28,13 +21,19 @@ TARGETED = {
 }
 HALF, WORST, ENOUGH = 0.5, 1.25, 7
 COVERAGE = (0.91, 0.99)
-# Target -> the kind of interval that it is about, and what it asks, in words.
-COVERAGES = {
-    "coverage-blocks": (LONG, "over blocks hold what the long run around them says"),
-    "coverage-processes": (OVER_PROCESSES, "over processes hold what the kernels' record says"),
-}
 FALSE_POSITIVES, POWER = 0.05, 0.80
 OVERHEAD_S = 1.0
+# Target -> the kind of interval that it is about.
+COVERAGES = {"coverage-blocks": standings.LONG, "coverage-processes": standings.OVER_PROCESSES}
+SAYS = {
+    "coverage-blocks": "91 to 99 % of the intervals over blocks hold what the long run around them "
+    "says",
+    "coverage-processes": "91 to 99 % of the intervals over processes hold what the kernels' "
+    "record says",
+    "false-positives": "At most 5 % of A/A pairs get the verdict faster or slower",
+    "false-positives-of-threes": "At most 5 % of A/A pairs do, from three processes",
+    "power": "A true 2 % is found at least 80 % of the time, from three processes",
+}
 
 
 class Target(NamedTuple):
@@ -56,7 +55,7 @@ class Target(NamedTuple):
 @lru_cache(maxsize=4)
 def judged(contest: Contest) -> dict[str, Target]:
     """Every target by its name."""
-    found = (_spreads, _bias, _coverages, _errors, _overhead)
+    found = (_spreads, _bias, _shares, _overhead)
     return {each.name: each for judge in found for each in judge(contest)}
 
 
@@ -87,17 +86,11 @@ def _spreads(contest: Contest) -> Iterator[Target]:
         often, never = Target(f"spread-{short}", half), Target(f"worst-{short}", most)
         if not best.empty:
             lost, worst = best[best.ratio > HALF].op, best.loc[best.ratio.idxmax()]
-            halved = len(best) - len(lost)
-            counted = f"of {len(best)}{_but(lost)}"
-            often = often._replace(
-                found=halved, text=f"{halved} workloads", met=halved >= ENOUGH, detail=counted
-            )
-            never = never._replace(
-                found=worst.ratio,
-                text=units.ratio_range(worst.ratio, worst.ratio_low, worst.ratio_high),
-                met=bool(worst.ratio <= WORST),
-                detail=f"worst on {worst.op}, against {worst.variant}",
-            )
+            halved, but = len(best) - len(lost), f"of {len(best)}{_but(lost)}"
+            often = Target(*often[:2], halved, f"{halved} workloads", halved >= ENOUGH, but)
+            text = units.ratio_range(worst.ratio, worst.ratio_low, worst.ratio_high)
+            place = f"worst on {worst.op}, against {worst.variant}"
+            never = Target(*never[:2], worst.ratio, text, bool(worst.ratio <= WORST), place)
         yield from (often, never)
 
 
@@ -121,35 +114,27 @@ def _bias(contest: Contest) -> Iterator[Target]:
     yield Target("bias", says, kept, f"{kept} figures", out.empty, f"of {len(ours)}{but}")
 
 
-def _coverages(contest: Contest) -> Iterator[Target]:
-    low, high = COVERAGE
-    for name, (kind, asked) in COVERAGES.items():
-        row = where(contest.coverages, kind=kind, quantity="all")
-        # The upper end is rounded up to whole intervals: of 20, all may hold.
-        met = (row.share >= low) & (row.hits <= np.ceil(high * row["count"]))
-        yield _share(name, f"91 to 99 % of the intervals {asked}", row, met)
-
-
-def _errors(contest: Contest) -> Iterator[Target]:
-    three = f"verdict of {TOGETHER} processes"
-    few, often = "At most 5 % of A/A pairs", "at least 80 % of the time"
-    for name, says, kind, by in (
-        ("false-positives", f"{few} get the verdict faster or slower", "same", "verdict"),
-        ("false-positives-of-threes", f"{few} do, from three processes", "same", three),
-        ("power", f"A true 2 % is found {often}, from three processes", "effect", three),
-    ):
-        row = where(contest.errors, variant=OURS, kind=kind, by=by)
-        met = row.share >= POWER if kind == "effect" else row.share <= FALSE_POSITIVES
-        yield _share(name, says, row, met)
-
-
-def _share(name: str, says: str, row: pd.DataFrame, met: pd.Series) -> Target:
-    """A target for a share, from the one row that it has, if that was recorded."""
-    if row.empty:
-        return Target(name, says)
-    (one,) = row.itertuples()
-    counted = f"{one.hits} of {one.count}"
-    return Target(name, says, one.share, percent_range(one), bool(met.all()), counted)
+def _shares(contest: Contest) -> Iterator[Target]:
+    """The targets for a share, each from the one row that it has, if that was recorded."""
+    for name, says in SAYS.items():
+        if name in COVERAGES:
+            row = where(contest.coverages, kind=COVERAGES[name], quantity="all")
+        else:
+            together = "" if name == "false-positives" else f" of {standings.TOGETHER} processes"
+            kind = "effect" if name == "power" else "same"
+            row = where(contest.errors, variant=OURS, kind=kind, by=f"verdict{together}")
+        if row.empty:
+            yield Target(name, says)
+            continue
+        (one,) = row.itertuples()
+        if name in COVERAGES:
+            # The upper end is rounded up to whole intervals: of 20, all may hold.
+            low, most = COVERAGE[0], np.ceil(COVERAGE[1] * one.count)
+            met = one.share >= low and one.hits <= most
+        else:
+            met = one.share >= POWER if name == "power" else one.share <= FALSE_POSITIVES
+        counted = f"{one.hits} of {one.count}"
+        yield Target(name, says, one.share, percent_range(one), bool(met), counted)
 
 
 def _overhead(contest: Contest) -> Iterator[Target]:
