@@ -85,8 +85,9 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
         if where.type == "cuda" or quantity == "step_wall":
             protocol.settle(watch, load)
             rounds.append({"op": op, "quantity": quantity} | _round(calls[op], watch, quantity))
-    names = ["variant", "seconds", "samples", "events_s", "events_profiled_s", "sm_clock_mhz"]
-    found = pd.DataFrame(rounds, columns=["op", "quantity", *names, "note"])
+    middles = ("events_s", "events_profiled_s", "sm_clock_mhz")
+    names = ["op", "quantity", "variant", "seconds", "samples", *middles, "note"]
+    found = pd.DataFrame(rounds, columns=names)
     cells = found.astype({"sm_clock_mhz": float}).groupby(["op", "quantity"], sort=False)
     table = cells.agg(
         variant=("variant", "first"),
@@ -95,10 +96,8 @@ def reference(process: Number = 0, device: str = "cuda:0", scale: Scale = 1.0) -
         high_s=("seconds", "max"),
         rounds_s=("seconds", lambda each: list(each.dropna())),
         samples=("samples", "sum"),
-        events_s=("events_s", "median"),
-        events_profiled_s=("events_profiled_s", "median"),
-        sm_clock_mhz=("sm_clock_mhz", "median"),
         note=("note", "last"),
+        **{name: (name, "median") for name in middles},
     )
     table = pd.concat([refused, table.reset_index()], ignore_index=True)
     table.attrs["sparse"] = True

@@ -223,9 +223,8 @@ class Contest:
                 runs = runs.sort_values("process")
                 for first in range(0, len(runs) - TOGETHER + 1, TOGETHER):
                     three = runs.iloc[first : first + TOGETHER]
-                    each = [
-                        intervals.ratio_interval(r, np.ones(len(r))) for r in three.block_ratios
-                    ]
+                    ones = np.ones_like
+                    each = [intervals.ratio_interval(r, ones(r)) for r in three.block_ratios]
                     found = replication.pooled(each, logarithmic=True)
                     floor, ratio = float(three.noise_floor.max()), found.interval
                     verdict = replication.verdict(found, floor)

@@ -43,13 +43,8 @@ def harnesses(watch: Stopwatch, budget_s: float) -> list[Harness]:
         Harness("do_bench", "gpu_cold", partial(_do_bench, budget_s), no_triton),
         Harness("inductor", "gpu_cold", _inductor(watch, budget_s), no_gpu),
         Harness("do_bench_cudagraph", "gpu_warm", partial(_cudagraph, budget_s), no_triton),
-        *(
-            Harness(name, "step_wall", partial(_timer, name, most, budget_s))
-            for name, most in (
-                ("blocked_autorange", "min_run_time"),
-                ("adaptive_autorange", "max_run_time"),
-            )
-        ),
+        Harness("blocked_autorange", "step_wall", partial(_timer, "blocked", "min", budget_s)),
+        Harness("adaptive_autorange", "step_wall", partial(_timer, "adaptive", "max", budget_s)),
     ]
 
 
@@ -78,16 +73,8 @@ def _compared(shown: Row, first: Row, again: Row) -> Row:
 def _rows(watch: Stopwatch, budget_s: float, quantity: str, calls: dict[str, Call]) -> Figures:
     """A comparison that measures for the whole of `budget_s`, narrow or not, without settling,
     since the settle load has just run, and without a profile."""
-    found = compare(
-        calls,
-        quantity=quantity,
-        device=watch.device,
-        budget_s=budget_s,
-        precision=0.0,
-        settle_cap_s=0.0,
-        profile=False,
-        watch=watch,
-    )
+    how = {"budget_s": budget_s, "precision": 0.0, "settle_cap_s": 0.0, "profile": False}
+    found = compare(calls, quantity=quantity, device=watch.device, watch=watch, **how)
     return found.table.to_dict("records")
 
 
@@ -115,13 +102,11 @@ def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], Figures]:
     def run(call: Call) -> Figures:
         from torch._inductor.runtime.benchmarking import InductorBenchmarker
 
+        benchmarker = InductorBenchmarker()
+
         def bench(warm_ups: int, count: int) -> float:
-            return InductorBenchmarker().benchmark_gpu(
-                call,
-                memory_warmup_iters=warm_ups,
-                benchmark_iters=count,
-                max_benchmark_duration=FOREVER_MS,
-            )
+            how = {"memory_warmup_iters": warm_ups, "benchmark_iters": count}
+            return benchmarker.benchmark_gpu(call, max_benchmark_duration=FOREVER_MS, **how)
 
         if call not in iterations:
             short, long = partial(bench, 0, 1), partial(bench, 0, PILOT)
@@ -135,13 +120,13 @@ def _inductor(watch: Stopwatch, budget_s: float) -> Callable[[Call], Figures]:
     return run
 
 
-def _timer(name: str, limit: str, budget_s: float, call: Call) -> Figures:
-    """One of Timer's two ways, with the argument that limits its time."""
+def _timer(way: str, end: str, budget_s: float, call: Call) -> Figures:
+    """One of Timer's two ways, and whether the least or the most of its time can be set."""
     from torch.utils.benchmark import Timer
 
-    timer = Timer("call()", globals={"call": call})
-    found = getattr(timer, name)(**{limit: AUTORANGE_SHARE * budget_s})
-    return [_figure(name, found.median, len(found.times) * found.number_per_run)]
+    run = getattr(Timer("call()", globals={"call": call}), f"{way}_autorange")
+    found = run(**{f"{end}_run_time": AUTORANGE_SHARE * budget_s})
+    return [_figure(f"{way}_autorange", found.median, len(found.times) * found.number_per_run)]
 
 
 def _figure(name: str, seconds: float, samples: int) -> Row:

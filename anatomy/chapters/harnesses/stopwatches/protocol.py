@@ -23,6 +23,7 @@ SUCCESSIVE = 6  # estimates of a long run
 DIGITS = 6  # significant ones of a figure; a recording has hundreds
 SETTLE_S, SETTLE_SIDE = 0.03, 4096  # products before every run, for equal clocks to begin with
 SETTLE_CALLS = 1000  # on the fastest GPU of a decade from now, or under a clock that stands still
+Act = Callable[[], Figures]
 FAILURES = (AnatomyError, RuntimeError, AssertionError)  # out of memory is a RuntimeError
 
 
@@ -93,13 +94,7 @@ class Process:
         return built
 
     def _add(
-        self,
-        part: str,
-        op: str,
-        quantity: str,
-        act: Callable[[], Figures],
-        variant: str = "compare",
-        **more: Any,
+        self, part: str, op: str, quantity: str, act: Act, variant: str = "compare", **more: Any
     ) -> None:
         """A row for each figure that `act` gives behind the settle load, with the wall time that it
         took; or one that says why `variant` has none."""
@@ -147,16 +142,11 @@ class Process:
     def _whole_comparison(self, quantity: str, both: tuple[Call, Call]) -> Figures:
         """What a comparison of two kernels costs that have run before, by its defaults."""
         calls = dict(zip(("a", "b"), both, strict=True))
+        how = {"quantity": quantity, "device": self.watch.device, "settle_cap_s": 0.0}
         for _ in range(2):  # the first one in a process starts the profiler
             settle(self.watch, self.load)
             begun = self.watch.now()
-            table = compare(
-                calls,
-                quantity=quantity,
-                device=self.watch.device,
-                settle_cap_s=0.0,
-                watch=self.watch,
-            ).table
+            table = compare(calls, watch=self.watch, **how).table
             cost_s = self.watch.now() - begun
         kept = {"median_s": table.median_s[0], "wide": bool(table.wide.any()), "cost_s": cost_s}
         return [{"variant": "compare"} | kept]
