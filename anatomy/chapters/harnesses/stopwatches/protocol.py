@@ -137,7 +137,9 @@ class Process:
         settle(self.watch, self.load)
         after = harness.run(more)
         pairs = zip(before, after, strict=True)
-        return [late | {"ratio": late["median_s"] / early["median_s"]} for early, late in pairs]
+        ratios = [late["median_s"] / early["median_s"] for early, late in pairs]
+        # What both cost has a settle load in it.
+        return [row | {"ratio": x, "cost_s": None} for row, x in zip(after, ratios, strict=True)]
 
     def _whole_comparison(self, quantity: str, both: tuple[Call, Call]) -> Figures:
         """What a comparison of two kernels costs that have run before, by its defaults."""
