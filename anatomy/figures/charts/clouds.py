@@ -37,11 +37,13 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     room = width - grammar.label_width(points, width)  # the legend begins where the plot does
     colour, shape = grammar.series(names, grammar.legend(names, room))
     rows, labels, height = grammar.row_names(points, width, code=False)
-    beside = alt.YOffset("series:N", sort=names)
+    # A label in the plot stands above the middle of its row: there the marks begin at the middle.
+    slots = [*(" " * number for number in range(1, len(names))), *names] if labels else names
+    beside = alt.YOffset("series:N", scale=alt.Scale(domain=slots))
     base = grammar.on(points, y=rows, yOffset=beside, description="hover:N")
     layers = [] if logarithmic else [grammar.dashed([{"value": 0.0}], x="value:Q")]
     layers.append(grammar.dots(base, 62, x=x, color=colour, shape=shape))
-    return grammar.framed([*layers, *labels], width, height * TALL)
+    return grammar.framed([*layers, *labels], width, height * (1.5 if labels else 1) * TALL)
 
 
 def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:

@@ -220,3 +220,11 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
     assert len(set(marks["shape"]["scale"]["range"])) == 4
     assert marks["yOffset"]["field"] == "series"
     assert marks["x"]["scale"]["type"] == "log"
+    phone = clouds.harnesses(points[:4], "spread, %", True, width=330)
+    (slots,) = (
+        layer["encoding"]["yOffset"]["scale"]["domain"]
+        for layer in phone["layer"]
+        if "yOffset" in layer["encoding"]
+    )
+    names = list(contests.SPREADS)[:4]
+    assert slots[3:] == names and not any(map(str.strip, slots[:3])), "under the workload's name"
