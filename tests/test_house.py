@@ -50,7 +50,7 @@ READING = {"table", "judge", "record", "claims", "figures", "site", "cli"}
 DOORS = {
     "altair": {"figures/charts"},
     "vl_convert": {"figures/charts/svg.py"},
-    "typer": {"cli", "chapters/harnesses/commands.py"},
+    "typer": {"cli"},
     "rich": {"cli", "record/progress.py"},
     "pynvml": {"machine/driver.py"},
     "filelock": {"record/processes/isolation.py", "site/building.py"},

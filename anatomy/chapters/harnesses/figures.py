@@ -2,36 +2,37 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
-from anatomy.chapters.harnesses.contest import scoreboard, standings
-from anatomy.chapters.harnesses.contest.scoreboard import Board, Sheet
+from anatomy.chapters.harnesses.contest import scoreboard, targets
+from anatomy.chapters.harnesses.contest.scoreboard import Sheet
+from anatomy.chapters.harnesses.contest.standings import OURS, PROCESSES, RIVALS, Contest, where
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, Showing, current
 from anatomy.table import units
-from anatomy.table.errors import BadParameter
+from anatomy.table.errors import BadParameter, lookup
 
 # Verdict on a target -> the chip that has its mark and tone.
-CHIPS = {scoreboard.MET: "holds", scoreboard.NOT_MET: "fails", scoreboard.OPEN: "not recorded"}
-CHARTS = {"spread": True, "bias": False}  # parts with a chart, and whether its axis is logarithmic
-_judged: dict[tuple[str, ...], Board] = {}
+CHIPS = {targets.MET: "holds", targets.NOT_MET: "fails", targets.OPEN: "not recorded"}
+# Part with a chart -> the title of its axis.
+CHARTS = {"spread": "spread, % of the reference", "bias": "figure above the reference, %"}
+_judged: dict[tuple[str, ...], Contest] = {}
 
 
 def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = None) -> str:
     """One part of the comparison of our stopwatch with the public ones, of all its recordings.
 
-        harnesses("targets")
-        harnesses("spread", "step_wall")
+        harnesses("bias", "gpu_warm")
 
     Args:
         part: `targets`, `misses`, `spread`, `bias`, `coverage`, `errors` or `cost`.
         quantity: Of `spread` and `bias`: gpu_cold, gpu_warm or step_wall.
     """
-    scoreboard.check(part, quantity)
+    lookup("part of the comparison", part, scoreboard.PARTS)
+    lookup("quantity", quantity, RIVALS)
     calls = recordings(current())
-    return framing.exhibit(calls, caption, lambda: _part(board(calls), part, quantity))
+    return framing.exhibit(calls, caption, lambda: _part(contest(calls), part, quantity))
 
 
 def samples(experiment: str, *, quantity: str | None = None, caption: str | None = None) -> str:
@@ -55,34 +56,63 @@ def samples(experiment: str, *, quantity: str | None = None, caption: str | None
 
 def recordings(showing: Showing) -> list[Found]:
     """All recordings of the comparison, those that are missing among them."""
-    return showing.find_together(scoreboard.calls())
+    counts = PROCESSES.items()
+    return showing.find_together(
+        [(name, {"process": number}) for name, count in counts for number in range(count)]
+    )
 
 
-def board(calls: Sequence[Found]) -> Board:
-    """The board of those recordings that are there; judged once, however often a page asks."""
+def contest(calls: Sequence[Found]) -> Contest:
+    """What those recordings say that are there; judged once, however often a page asks."""
     there = [each.recording for each in calls if each.recording is not None]
     key = tuple(each.data["content_sha"] for each in there)
     if key not in _judged:
         _judged.clear()
-        _judged[key] = Board.of(there)
+        _judged[key] = Contest.of(there)
     return _judged[key]
 
 
-def chip(target: Any) -> str:
-    """A target's verdict as a chip, with the figure that decides it on hover."""
-    word = scoreboard.verdict(target)
-    hover = f"{target.says}: {scoreboard.found_text(target)}. {target.detail or ''}".strip()
-    return tables.chip(CHIPS[word], word, hover)
-
-
-def _part(one: Board, name: str, quantity: str) -> str:
-    if one.empty:
+def _part(found: Contest, part: str, quantity: str) -> str:
+    if found.estimates.empty:
         return ""
-    sheet = scoreboard.sheet(one, name, quantity)
-    body = _reasons(sheet) if name == "misses" else _table(sheet)
-    if name in CHARTS and (points := _points(one, name, quantity)):
-        return _chart(name, quantity, points) + figures.twin(body)
-    return body
+    sheet = scoreboard.sheet(found, part, quantity)
+    if part == "misses":
+        return _reasons(sheet)
+    lines = [[_cell(text) for text in line] for line in sheet.lines]
+    table = tables.listed(sheet.heads, lines, sheet.title, "board")
+    return (_chart(found, part, quantity) + figures.twin(table)) if part in CHARTS else table
+
+
+def _cell(text: str) -> str:
+    if text in CHIPS:
+        return tables.chip(CHIPS[text], text)
+    return tables.lighter(text) or tables.NONE
+
+
+def _reasons(sheet: Sheet) -> str:
+    """The missed targets as lists, one a target: sentences need more room than a table's cells."""
+    by_target: dict[str, str] = {}
+    for place, says, found, why in sheet.lines:
+        item = f"<li><strong>{escape(place)}</strong>: {escape(found)}. {escape(why)}</li>"
+        by_target[says] = by_target.get(says, "") + item
+    lists = (f"<p><strong>{escape(s)}</strong></p><ul>{i}</ul>" for s, i in by_target.items())
+    return "".join(lists) or "<p>No target that can be decided is missed.</p>"
+
+
+def _chart(found: Contest, part: str, quantity: str) -> str:
+    """A mark for each workload and harness, in percent; a spread's axis is logarithmic."""
+    logarithmic = part == "spread"
+    table = where(getattr(found, {"spread": "spreads", "bias": "biases"}[part]), quantity=quantity)
+    table = table.sort_values("variant", key=lambda names: names != OURS, kind="stable")
+    points = [
+        {"label": op, "series": variant, "value": 100 * value}
+        | {"hover": f"{op}, {variant}: {units.percent(value)}"}
+        for op, variant, value in table[["op", "variant", part]].itertuples(index=False)
+        if value > 0 or not logarithmic
+    ]
+    drawn = svg.Drawing("clouds.harnesses", (points, CHARTS[part], logarithmic))
+    label = f"{CHARTS[part]} by workload and harness, {quantity}. The table has the figures."
+    return svg.chart([("", drawn)], label) if points else ""
 
 
 def _samples(call: Found, table: Sequence[Row]) -> str:
@@ -107,44 +137,3 @@ def _samples(call: Found, table: Sequence[Row]) -> str:
     label = "Raw samples by block, with the median of each block and the interval of their median."
     drawn = svg.Drawing("clouds.samples", (points, bands, f"time, {unit}"))
     return svg.chart([("", drawn)], label) + figures.twin(tables.times(shown))
-
-
-def _table(sheet: Sheet) -> str:
-    def cell(text: str) -> str:
-        if text in CHIPS:
-            return tables.chip(CHIPS[text], text)
-        return tables.lighter(text) or tables.NONE
-
-    lines = [[cell(text) for text in line] for line in sheet.lines]
-    return tables.listed(sheet.heads, lines, sheet.title, "board")
-
-
-def _reasons(sheet: Sheet) -> str:
-    """The missed targets as lists, one a target: sentences need more room than a table's cells."""
-    by_target: dict[str, str] = {}
-    for where, says, found, why in sheet.lines:
-        item = f"<li><strong>{escape(where)}</strong>: {escape(found)}. {escape(why)}</li>"
-        by_target[says] = by_target.get(says, "") + item
-    lists = (f"<p><strong>{escape(s)}</strong></p><ul>{i}</ul>" for s, i in by_target.items())
-    return "".join(lists) or "<p>No target that can be decided is missed.</p>"
-
-
-def _points(one: Board, name: str, quantity: str) -> list[dict[str, Any]]:
-    """The marks of a part's chart, in percent."""
-    shown = standings.spreads if name == "spread" else standings.biases
-    table = shown(one.estimates, one.reference)
-    table = table[table.quantity == quantity]
-    if CHARTS[name]:
-        table = table[table[name] > 0]  # a logarithm has no place for 0
-    return [
-        {"label": op, "series": variant, "value": 100 * value}
-        | {"hover": f"{op}, {variant}: {units.percent(value)}"}
-        for op, variant, value in table[["op", "variant", name]].itertuples(index=False)
-    ]
-
-
-def _chart(name: str, quantity: str, points: list[dict[str, Any]]) -> str:
-    titles = {"spread": "spread, % of the reference", "bias": "figure above the reference, %"}
-    drawn = svg.Drawing("clouds.harnesses", (points, titles[name], CHARTS[name]))
-    label = f"{titles[name]} by workload and harness, {quantity}. The table has the figures."
-    return svg.chart([("", drawn)], label)

@@ -101,11 +101,9 @@ def _drawn(sheet: Canvas, trio: Trio) -> None:
     if not desk:
         sheet.words(1, bottom + 22, "3. Interval and verdict", bold=True)
         bottom += 26
-        for row, colour in ((trio.variant, BAD), (trio.again, GOOD)):
-            for text, bold in _verdict(trio, row):
-                bottom += 16
-                sheet.words(12, bottom, text, size=11, colour=colour if bold else INK, bold=bold)
-            bottom += 4
+        for row in (trio.variant, trio.again):
+            _say(sheet, 12, bottom + 16, 16, row)
+            bottom += 52
 
 
 def _legend(sheet: Canvas, trio: Trio, y: float) -> float:
@@ -122,9 +120,12 @@ def _legend(sheet: Canvas, trio: Trio, y: float) -> float:
 
 def _cell(sheet: Canvas, x: float, y: float, width: float, role: str) -> None:
     """One variant's part of a block; the control's duplicate is hollow."""
+    sheet.box(x, y, width, 14, round_=1.5, **_look(role))
+
+
+def _look(role: str) -> dict[str, str]:
     colour = BAD if role == "variant" else GOOD
-    fill = PAPER if role == "again" else colour
-    sheet.box(x, y, width, 14, fill=fill, edge=colour, round_=1.5)
+    return {"fill": PAPER if role == "again" else colour, "edge": colour}
 
 
 def _blocks(sheet: Canvas, trio: Trio, left: float, right: float, y: float) -> None:
@@ -141,63 +142,52 @@ def _blocks(sheet: Canvas, trio: Trio, left: float, right: float, y: float) -> N
         sheet.words(middle, y + 29, str(number + 1), size=10, anchor="middle", colour=MUTED)
     more = trio.processes - 1
     if more and sheet.width > 500:
-        sheet.words(right + 14, y + 9, "and so again in", size=11, colour=MUTED)
         word = "process" if more == 1 else "processes"
-        sheet.words(right + 14, y + 23, f"{more} more fresh {word}", size=11, colour=MUTED)
+        for line, text in ((9, "and so again in"), (23, f"{more} more fresh {word}")):
+            sheet.words(right + 14, y + line, text, size=11, colour=MUTED)
 
 
 def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> float:
     """Ratios by block, the noise floor behind them, and intervals to the right; its lower edge."""
-    series = [(trio.again, GOOD), (trio.variant, BAD)]
-    spans = [[*trio.ratios(row), row["ratio_low"], row["ratio_high"]] for row, _ in series]
-    low, high = (end(end(span) for span in spans) for end in (min, max))
+    series = (trio.again, trio.variant)
+    spans = [x for row in series for x in (*trio.ratios(row), row["ratio_low"], row["ratio_high"])]
     floor = trio.again["noise_floor"]
-    low, high = min(low, 1 - floor) - 0.002, max(high, 1 + floor) + 0.002
+    low, high = min(*spans, 1 - floor) - 0.002, max(*spans, 1 + floor) + 0.002
 
     def at(ratio: float) -> float:
         return top + (high - ratio) / (high - low) * PLOT
 
     end = sheet.width - 1 if sheet.width < 500 else right + 52
-    sheet.box(
-        left, at(1 + floor), end - left, at(1 - floor) - at(1 + floor), fill=QUIET, opacity=0.3
-    )
+    tall = at(1 - floor) - at(1 + floor)
+    sheet.box(left, at(1 + floor), end - left, tall, fill=QUIET, opacity=0.3)
     for step in range(-50, 51):
         tick = 1 + step * STEP
         if low < tick < high:
-            bold = 1.6 if step == 0 else 1
-            sheet.line(
-                (left, at(tick)), (end, at(tick)), colour=MUTED if not step else LINE, thick=bold
-            )
-            sheet.words(
-                left - 6, at(tick) + 4, f"{tick:.2f}", size=10.5, anchor="end", colour=MUTED
-            )
+            look = {"colour": LINE, "thick": 1} if step else {"colour": MUTED, "thick": 1.6}
+            sheet.line((left, at(tick)), (end, at(tick)), **look)
+            y, text = at(tick) + 4, f"{tick:.2f}"
+            sheet.words(left - 6, y, text, size=10.5, anchor="end", colour=MUTED)
     each = (right - left) / trio.count
-    for (row, colour), shift in zip(series, (-3, 3), strict=True):
+    for row, shift in zip(series, (-3, 3), strict=True):
         for number, ratio in enumerate(trio.ratios(row)):
             x = left + (number + 0.5) * each + shift
-            fill = PAPER if row is trio.again else colour
-            sheet.box(x - 3, at(ratio) - 3, 6, 6, fill=fill, edge=colour, round_=3)
-    for (row, colour), x in zip(series, (right + 18, right + 38), strict=True):
-        sheet.line((x, at(row["ratio_low"])), (x, at(row["ratio_high"])), colour=colour, thick=3)
-        fill = PAPER if row is trio.again else colour
-        sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, fill=fill, edge=colour, round_=4.5)
+            sheet.box(x - 3, at(ratio) - 3, 6, 6, round_=3, **_look(row["role"]))
+    for row, x in zip(series, (right + 18, right + 38), strict=True):
+        look, ends = _look(row["role"]), [at(row[name]) for name in ("ratio_low", "ratio_high")]
+        sheet.line(*((x, y) for y in ends), colour=look["edge"], thick=3)
+        sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, round_=4.5, **look)
         if sheet.width > 500:
-            middle = sum(at(row[name]) for name in ("ratio_low", "ratio_high")) / 2
-            for line, (text, bold) in enumerate(_verdict(trio, row)):
-                ink = colour if bold else INK
-                sheet.words(
-                    right + 60, middle - 6 + 15 * line, text, size=11, colour=ink, bold=bold
-                )
+            _say(sheet, right + 60, sum(ends) / 2 - 6, 15, row)
     return top + PLOT
 
 
-def _verdict(trio: Trio, row: Row) -> list[tuple[str, bool]]:
-    """What is said of an interval, in lines, and whether each is bold."""
-    if row is trio.again:
-        floor = units.percent(row["noise_floor"], 2)
-        return [
-            ("control / control", True),
-            (_interval(row), False),
-            (f"noise floor {floor}", False),
-        ]
-    return [(row["variant"] + ":", True), (_interval(row), False), (row["verdict"], True)]
+def _say(sheet: Canvas, x: float, y: float, step: float, row: Row) -> None:
+    """What is said of an interval, from the line `y` on; the first line and a verdict are bold."""
+    floor = f"noise floor {units.percent(row['noise_floor'], 2)}"
+    again, colour = row["role"] == "again", _look(row["role"])["edge"]
+    first, last = ("control / control", floor) if again else (row["variant"] + ":", row["verdict"])
+    for line, (text, bold) in enumerate(
+        [(first, True), (_interval(row), False), (last, not again)]
+    ):
+        ink = colour if bold else INK
+        sheet.words(x, y + step * line, text, size=11, colour=ink, bold=bold)

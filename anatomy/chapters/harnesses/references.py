@@ -3,7 +3,8 @@
 from html import escape
 
 from anatomy.chapters.harnesses import figures
-from anatomy.chapters.harnesses.contest import scoreboard
+from anatomy.chapters.harnesses.contest import targets
+from anatomy.figures import tables
 from anatomy.figures.charts import strips
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
@@ -14,21 +15,21 @@ from anatomy.table.errors import BadParameter
 @reference("target")
 def target(showing: Showing, name: str, spec: str) -> str:
     """`[[target:power]]`, whether one of the harnesses' targets is met; `| found`, its figure;
-    `| count`, the same with of how many."""
-    if spec not in ("", "verdict", "found", "detail", "count"):
-        raise BadParameter(f"a target has verdict, found, count and detail; got {spec!r}.")
+    `| detail`, of how many; `| count`, both."""
+    if spec not in ("", "found", "detail", "count"):
+        raise BadParameter(f"a target has found, detail and count; got {spec!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""
-    board = figures.board(calls)
-    if board.empty:
+    contest = figures.contest(calls)
+    if contest.estimates.empty:
         return spans.gap(*calls)
-    one = board.target(name)
-    found, detail = scoreboard.found_text(one), one.detail or ""
-    of = detail.partition(";")[0]
-    texts = {"found": found, "detail": detail, "count": f"{found} {of}".strip()}
-    told = escape(texts[spec]) if spec in texts else figures.chip(one)
-    return told + spans.marks(*calls)
+    one = targets.target(contest, name)
+    count = f"{one.text} {one.detail.partition(';')[0]}".strip()
+    hover = f"{one.says}: {one.text}. {one.detail}".strip()
+    chip = tables.chip(figures.CHIPS[one.verdict], one.verdict, hover)
+    texts = {"found": one.text, "detail": one.detail, "count": count}
+    return (escape(texts[spec]) if spec else chip) + spans.marks(*calls)
 
 
 @reference("contest")
@@ -41,6 +42,5 @@ def contest(showing: Showing, name: str, spec: str) -> str:
     there = [each.recording for each in calls if each.recording]
     if not (text := strips.seen(there, name, spec)):
         return spans.gap(*calls)
-    return spans.figure("measured", text, "read by the driver before, while and after") + (
-        spans.marks(*calls)
-    )
+    told = spans.figure("measured", text, "read by the driver before, while and after")
+    return told + spans.marks(*calls)

@@ -25,18 +25,25 @@ TALL = 1.15  # times a row: marks, one for each series, must stay apart in it
 def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int) -> Spec:
     """One row per workload (`label`) and one mark per harness (`series`) in it. An axis that is not
     logarithmic has a rule at 0 and is linear around it; far out, where a short kernel's bias lies,
-    it is logarithmic too."""
+    it is logarithmic too, so its ticks are powers of ten on both sides."""
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
-    x = alt.X("value:Q", scale=scale, title=title, axis=alt.Axis(grid=True, tickCount=6))
+    axis = alt.Axis(grid=True, tickCount=6)
+    if not logarithmic:
+        values = [point["value"] for point in points]
+        steps = sorted({0, *(sign * 10**power for power in range(5) for sign in (1, -1))})
+        axis.values = [step for step in steps if min(values) <= step <= max(values)]
+    x = alt.X("value:Q", scale=scale, title=title, axis=axis)
     room = width - grammar.label_width(points, width)  # the legend begins where the plot does
     colour, shape = grammar.series(names, grammar.legend(names, room))
     rows, labels, height = grammar.row_names(points, width, code=False)
-    beside = alt.YOffset("series:N", sort=names)
+    # A label in the plot stands above the middle of its row: there the marks begin at the middle.
+    slots = [*(" " * number for number in range(1, len(names))), *names] if labels else names
+    beside = alt.YOffset("series:N", scale=alt.Scale(domain=slots))
     base = grammar.on(points, y=rows, yOffset=beside, description="hover:N")
     layers = [] if logarithmic else [grammar.dashed([{"value": 0.0}], x="value:Q")]
     layers.append(grammar.dots(base, 62, x=x, color=colour, shape=shape))
-    return grammar.framed([*layers, *labels], width, height * TALL)
+    return grammar.framed([*layers, *labels], width, height * (1.5 if labels else 1) * TALL)
 
 
 def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:

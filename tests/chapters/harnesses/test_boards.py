@@ -1,19 +1,17 @@
-"""The comparison of harnesses as pages and the terminal show it."""
+"""The comparison of harnesses as pages show it."""
 
-import json
 from html import unescape
 
 import pytest
 
-from anatomy import cli
 from anatomy.chapters.harnesses import figures
-from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, standings
-from anatomy.chapters.harnesses.contest.scoreboard import Board
-from anatomy.figures.charts import clouds, grammar, svg
+from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
+from anatomy.chapters.harnesses.contest.scoreboard import sheet
+from anatomy.chapters.harnesses.contest.standings import Contest, where
+from anatomy.figures.charts import clouds, svg
 from anatomy.figures.text import inline
 from anatomy.judge import merging
-from anatomy.machine import host
-from anatomy.record import recorder, recording
+from anatomy.record import recording
 from anatomy.record.showing import Showing, using
 from anatomy.site.collecting import on_page
 from anatomy.table.errors import AnatomyError, UnknownName
@@ -34,97 +32,78 @@ def showing(root):
     return Showing(root=root, machine=synthetic.MACHINE, page="how.md", url="how/")
 
 
-@pytest.fixture
-def board(root):
-    return Board.of(recording.all_recordings(root))
+@pytest.fixture(scope="module")
+def contest(root):
+    return Contest.of(recording.all_recordings(root))
 
 
 def lines(sheet):
     return {line[0]: dict(zip(sheet.heads, line, strict=True)) for line in sheet.lines}
 
 
-def test_a_comparison_is_six_processes_and_three_for_the_reference():
-    calls = scoreboard.calls()
-    assert [name for name, _ in calls].count(standings.ESTIMATES) == 6
-    assert len({(name, params["process"]) for name, params in calls}) == len(calls) == 9
-    assert scoreboard.calls("cpu")[0][1] == {"device": "cpu", "process": 0}
-
-
-def test_the_sheets_have_the_figures_with_units_and_the_closest_rival(board):
-    spread = lines(scoreboard.sheet(board, "spread", "gpu_cold"))["W5 softmax"]
+def test_the_spreads_stand_beside_what_the_stopwatch_moves_by_itself(contest):
+    spread = lines(sheet(contest, "spread", "gpu_cold"))["W5 softmax"]
+    names = ("#compare, six in a row", "#compare", "#inductor", "#do_bench median")
+    shares = [float(spread[name][:-1]) for name in names]
+    assert shares == sorted(shares) and shares[0] < 0.2
     assert spread["#takes"].endswith("µs")
-    ours, rivals = float(spread["#compare"][:-1]), [spread["#do_bench mean"], spread["#inductor"]]
-    assert ours < 1.1 < min(float(text[:-1]) for text in rivals)
-    found = standings.spreads(board.estimates, board.reference)
-    closest = found[(found.op == "W5 softmax") & (found.quantity == "gpu_cold")].ratio.max()
+    closest = where(contest.spreads, op="W5 softmax", quantity="gpu_cold").ratio.max()
     shown = float(spread["#ours / best of theirs"].partition("×")[0])
     assert shown == pytest.approx(closest, rel=0.1)
-
-
-def test_what_the_stopwatch_moves_by_itself_stands_beside_the_spread(board):
-    cold = lines(scoreboard.sheet(board, "spread", "gpu_cold"))["W5 softmax"]
-    own = float(cold[scoreboard.OWN_NOISE][:-1])
-    assert own < 0.2 < float(cold["#compare"][:-1])
-    wall = scoreboard.sheet(board, "spread", "step_wall")
-    assert scoreboard.OWN_NOISE not in wall.heads, "no long run has wall times"
+    wall = sheet(contest, "spread", "step_wall")
+    assert "#compare, six in a row" not in wall.heads, "no long run has wall times"
     assert {len(line) for line in wall.lines} == {len(wall.heads)}
 
 
-def test_a_board_without_long_runs_or_reference_has_its_other_figures(board):
-    short = board.estimates[board.estimates.part != "long"]
-    for reference in (board.reference, board.reference.iloc[:0]):
-        bare = Board(short, reference)
+def test_a_contest_without_long_runs_or_reference_has_its_other_figures(contest):
+    short = contest.estimates[contest.estimates.part != "long"]
+    for reference in (contest.reference, contest.reference.iloc[:0]):
+        bare = Contest(short, reference)
         for part in scoreboard.PARTS:
-            sheet = scoreboard.sheet(bare, part, "gpu_cold")
-            assert {len(line) for line in sheet.lines} <= {len(sheet.heads)}
-        assert lines(scoreboard.sheet(bare, "spread", "gpu_cold"))["W5 softmax"]["#compare"]
-        says = {row.target: scoreboard.verdict(row) for row in bare.targets.itertuples()}
-        assert says["coverage-blocks"] == scoreboard.OPEN
+            found = sheet(bare, part, "gpu_cold")
+            assert {len(line) for line in found.lines} <= {len(found.heads)}
+        assert lines(sheet(bare, "spread", "gpu_cold"))["W5 softmax"]["#compare"]
+        assert targets.target(bare, "coverage-blocks").verdict == "open"
 
 
-def test_a_reference_is_shown_with_its_lowest_and_highest_round(board):
-    bias = lines(scoreboard.sheet(board, "bias", "gpu_cold"))
-    assert bias["W8 matmul 8192"]["#reference"] == "1.600 ms [1.597, 1.603]"
+def test_a_bias_is_a_share_of_long_kernels_and_microseconds_of_short_ones(contest):
+    bias = lines(sheet(contest, "bias", "gpu_cold"))
+    long, short = bias["W8 matmul 8192"], bias["W1 add 1 element"]
+    assert (long["#do_bench mean"], short["#inductor"]) == ("+5.00%", "-0.06 µs")
+    assert long["#reference"] == "1.600 ms [1.597, 1.603]"
 
 
-def test_each_missed_target_is_explained_where_it_is_missed(board):
-    sheet = scoreboard.sheet(board, "misses")
-    missed = {row.says for row in board.targets.itertuples() if row.met is False}
-    assert missed and {line[1] for line in sheet.lines} <= missed
-    assert all(line[3].endswith(".") for line in sheet.lines)
+def test_a_bias_of_ours_beyond_the_rule_is_marked(contest):
+    table = contest.estimates.copy()
+    table.loc[(table.variant == "compare") & (table.op == "W5 softmax"), "median_s"] *= 1.05
+    off = Contest(table, contest.reference)
+    warm, wall = (lines(sheet(off, "bias", quantity)) for quantity in ("gpu_warm", "step_wall"))
+    assert warm["W5 softmax"]["#compare"].endswith(scoreboard.BREAKS)
+    assert not warm["W8 matmul 8192"]["#compare"].endswith(scoreboard.BREAKS)
+    assert not wall["W5 softmax"]["#compare"].endswith(scoreboard.BREAKS), "without a target"
+
+
+def test_a_target_has_its_figure_its_verdict_and_where_it_stands(contest):
+    found = lines(sheet(contest, "targets"))
+    power = next(line for says, line in found.items() if "true 2 %" in says)
+    assert power["verdict"] == "met" and power["#found"].startswith("100% [")
+    assert power["where it stands"] == "6 of 6"
+    spread = next(line for says, line in found.items() if "half of Timer" in says)
+    assert spread["verdict"] == "not met", "three workloads are not seven"
+
+
+def test_each_missed_target_is_explained_where_it_is_missed(contest):
+    found = sheet(contest, "misses").lines
+    missed = {each.says for each in targets.judged(contest).values() if each.met is False}
+    assert missed and {line[1] for line in found} <= missed
+    assert all(line[3].endswith(".") for line in found)
 
 
 def test_where_nothing_is_missed_the_page_says_so(showing, monkeypatch):
-    monkeypatch.setattr(shortfalls, "explained", lambda *_: [])
+    monkeypatch.setattr(shortfalls, "explained", lambda _: [])
     with using(showing):
         html = figures.harnesses("misses")
     assert "No target that can be decided is missed." in html and "<table" not in html
-
-
-def test_a_bias_is_a_share_of_long_kernels_and_microseconds_of_short_ones(board):
-    bias = lines(scoreboard.sheet(board, "bias", "gpu_cold"))
-    assert bias["W8 matmul 8192"]["#do_bench mean"].startswith("+")
-    assert bias["W8 matmul 8192"]["#do_bench mean"].endswith("%")
-    assert bias["W8 matmul 8192"]["#inductor"].startswith("-")
-    assert bias["W1 add 1 element"]["#inductor"].endswith("µs")
-
-
-def test_a_bias_of_ours_beyond_the_rule_is_marked(root, board):
-    table = board.estimates.copy()
-    off = (table.variant == "compare") & (table.op == "W5 softmax")
-    table.loc[off, "median_s"] *= 1.05
-    bias = lines(scoreboard.sheet(Board(table, board.reference), "bias", "gpu_warm"))
-    assert bias["W5 softmax"]["#compare"].endswith(scoreboard.BREAKS)
-    assert not bias["W8 matmul 8192"]["#compare"].endswith(scoreboard.BREAKS)
-
-
-def test_a_target_has_its_figure_its_verdict_and_where_it_stands(board):
-    targets = lines(scoreboard.sheet(board, "targets"))
-    power = next(line for says, line in targets.items() if "true 2 %" in says)
-    assert power["verdict"] == "met" and power["#found"].startswith("100% [")
-    assert power["where it stands"] == "6 of 6"
-    spread = next(line for says, line in targets.items() if "half of Timer" in says)
-    assert spread["verdict"] == "not met", "three workloads are not seven"
 
 
 @pytest.mark.parametrize("part", scoreboard.PARTS)
@@ -137,9 +116,12 @@ def test_every_part_is_a_figure_that_leads_to_its_sources(part, showing):
     assert ("<svg" in html) is (part in figures.CHARTS)
 
 
-def test_the_chart_has_a_mark_for_each_harness_and_workload(board):
-    points = figures._points(board, "spread", "gpu_cold")
-    assert len(points) == len(contests.WORKLOADS) * 4
+def test_the_chart_has_a_mark_for_each_harness_and_workload(contest, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures.svg, "chart", lambda panels, label: drawn.extend(panels) or "")
+    figures._chart(contest, "spread", "gpu_cold")
+    ((_, (_, (points, _, logarithmic))),) = drawn
+    assert len(points) == len(contests.WORKLOADS) * 4 and logarithmic
     one = next(p for p in points if (p["label"], p["series"]) == ("W5 softmax", "compare"))
     assert 0.1 < one["value"] < 1.1 and one["hover"].startswith("W5 softmax, compare: ")
 
@@ -149,7 +131,7 @@ def test_what_is_missing_is_a_gap_with_its_commands_and_the_rest_is_shown(tmp_pa
         html = figures.harnesses("targets")
     assert "9 recordings are missing" in html and "<table" not in html
     assert "pytorch-gpu-anatomy record harnesses.estimates --process 5" in unescape(html)
-    contests.record(tmp_path, processes=2, references=0)
+    contests.record(tmp_path, estimates=2, reference=0)
     with using(Showing(root=tmp_path, machine=synthetic.MACHINE)):
         html = figures.harnesses("targets")
     assert "7 recordings are missing" in html and "open" in html and "<table" in html
@@ -174,7 +156,7 @@ def test_a_target_in_prose_is_a_chip_or_its_figure(showing):
     assert inline.render(showing, "target:power | count").endswith(" 6 of 6")
     with pytest.raises(UnknownName, match=r"no target 'pwer'\. Did you mean 'power'"):
         inline.render(showing, "target:pwer")
-    with pytest.raises(AnatomyError, match="a target has verdict, found, count and detail"):
+    with pytest.raises(AnatomyError, match="a target has found, detail and count"):
         inline.render(showing, "target:power | says")
 
 
@@ -238,66 +220,11 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
     assert len(set(marks["shape"]["scale"]["range"])) == 4
     assert marks["yOffset"]["field"] == "series"
     assert marks["x"]["scale"]["type"] == "log"
-
-
-def test_every_rival_of_one_quantity_has_a_colour_and_a_shape_of_its_own():
-    most = max(len(rivals) for rivals in standings.RIVALS.values()) + 1
-    assert most <= len(grammar.SERIES) == len(set(grammar.SERIES)) == len(grammar.SHAPES)
-
-
-@pytest.fixture
-def run(monkeypatch, capfd, root):
-    """The command, with a recorder that measures nothing."""
-    asked = []
-
-    def record(items, **options):
-        asked.append((items, options))
-        return recorder.Outcome()
-
-    monkeypatch.setattr(recorder, "record", record)
-    monkeypatch.setattr(host, "here", lambda: None)
-    monkeypatch.setattr(host, "cpu_slug", lambda: synthetic.MACHINE)
-    monkeypatch.setattr(scoreboard, "calls", lambda device, own=scoreboard.calls: own())
-
-    def call(*arguments, folder=root):
-        with pytest.raises(SystemExit) as end:
-            cli.main(["compare-harnesses", "--device", "cpu", "--save", str(folder), *arguments])
-        return end.value.code, *capfd.readouterr(), asked
-
-    return call
-
-
-def test_the_command_goes_on_where_it_stopped_and_prints_how_it_stands(run):
-    status, out, err, asked = run("--budget", "520")
-    assert status == 0
-    ((items, options),) = asked
-    assert options["budget_s"] == 520 and len(items) == 9
-    assert "nothing was measured" in err
-    assert "Spread, gpu_cold" in out and "do_bench median" in out
-    assert out.index("Targets") > out.index("Wall time of an estimate")
-    assert "A true 2 % is found" in out
-
-
-def test_what_was_never_measured_is_expected_to_take_its_time(run, tmp_path):
-    _, out, err, asked = run(folder=tmp_path)
-    assert {each.last_seconds for each in asked[0][0]} == {60.0, 165.0}
-    assert out == "" and "9 of 9 processes are missing or not current" in err
-
-
-def test_a_plan_measures_nothing_and_json_has_every_sheet(run):
-    status, out, _, asked = run("--plan", "--format", "json")
-    sheets = json.loads(out)
-    assert status == 0 and not asked
-    assert set(sheets) >= {"Targets", "Spread, step_wall", "Bias, gpu_warm", "Errors"}
-    assert sheets["Targets"][0].keys() == {"target", "found", "verdict", "where it stands"}
-
-
-def test_csv_is_the_targets(run):
-    _, out, *_ = run("--plan", "--format", "csv")
-    assert out.startswith("target,says,found,low,high,unit,met,detail\n")
-    assert len(out.splitlines()) == 12
-
-
-def test_a_budget_of_nothing_is_refused(run):
-    status, _, err, asked = run("--budget", "0")
-    assert status == 2 and "--budget 0: it must be above 0 seconds." in err and not asked
+    phone = clouds.harnesses(points[:4], "spread, %", True, width=330)
+    (slots,) = (
+        layer["encoding"]["yOffset"]["scale"]["domain"]
+        for layer in phone["layer"]
+        if "yOffset" in layer["encoding"]
+    )
+    names = list(contests.SPREADS)[:4]
+    assert slots[3:] == names and not any(map(str.strip, slots[:3])), "under the workload's name"

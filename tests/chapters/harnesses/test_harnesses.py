@@ -15,8 +15,9 @@ import torch
 
 from anatomy.chapters.harnesses import harnesses
 from anatomy.chapters.harnesses.contest import standings, targets
-from anatomy.chapters.harnesses.stopwatches import adapters, workloads
-from anatomy.chapters.harnesses.stopwatches.adapters import Figure, Harness
+from anatomy.chapters.harnesses.contest.standings import Contest
+from anatomy.chapters.harnesses.stopwatches import adapters, protocol, workloads
+from anatomy.chapters.harnesses.stopwatches.adapters import Harness
 from anatomy.chapters.harnesses.stopwatches.protocol import Process
 from anatomy.table.errors import BadParameter
 from tests.fakes.fake_stopwatch import Fake, FakeStopwatch
@@ -26,14 +27,6 @@ COST_S = 100e-6
 BUDGET_S = 0.3
 
 
-def build(watch, cost_s=COST_S):
-    return lambda device, scale: Fake(watch, cost_s)
-
-
-def pair(watch, cost_s=COST_S, effect=workloads.EFFECT):
-    return lambda device, scale: (Fake(watch, cost_s), Fake(watch, effect * cost_s))
-
-
 def biased(watch, name, quantity, bias=0.0, spread=0.0):
     """A harness that takes the budget and is wrong by a known share."""
     generator = np.random.default_rng([watch.seed, len(name)])
@@ -41,20 +34,22 @@ def biased(watch, name, quantity, bias=0.0, spread=0.0):
     def run(call):
         watch.time_s += BUDGET_S
         off = 1 + bias + spread * (generator.random() - 0.5)
-        return {name: Figure(call.warm_s * off, samples=10)}
+        return [{"variant": name, "median_s": call.warm_s * off, "samples": 10}]
 
     return Harness(name, quantity, run)
 
 
-def process(watch, number=0, harnesses=(), ops=3, **more):
-    settings = {"replicates": 2, "budget_s": BUDGET_S, "scale": 0.001, "load": Fake(watch, 5e-3)}
+def process(watch, number=0, harnesses=(), ops=3, replicates=2, load=None, more=()):
+    plain, longer = Fake(watch, COST_S), Fake(watch, workloads.EFFECT * COST_S)
     return Process(
         watch,
         number,
-        harnesses=harnesses,
-        workloads={f"W{op}": build(watch) for op in range(ops)},
-        effects={"E1": pair(watch)},
-        **settings | more,
+        replicates,
+        BUDGET_S,
+        load or Fake(watch, 5e-3),
+        harnesses,
+        dict(more) | {f"W{op}": lambda: Fake(watch, COST_S) for op in range(ops)},
+        {"E1": lambda: (plain, longer)},
     )
 
 
@@ -87,6 +82,7 @@ def test_a_long_run_has_no_pause_and_asks_each_estimate_about_the_others():
     one._long_run("W0", "gpu_warm", Fake(watch, COST_S))
     assert loads.calls == round(0.03 / 5e-3), "the settle load ran once, before the first"
     assert [row["replicate"] for row in one.rows] == list(range(6))
+    protocol.ask_about_the_others(one.rows)
     assert all(row["rest_s"] == pytest.approx(COST_S, rel=0.002) for row in one.rows)
     assert all(row["low_s"] <= row["median_s"] <= row["high_s"] for row in one.rows)
 
@@ -99,7 +95,7 @@ def test_a_long_run_has_no_pause_and_asks_each_estimate_about_the_others():
 
 def test_a_known_bias_and_effect_come_back_through_protocol_and_judging():
     tables = []
-    for number in range(standings.PROCESSES):
+    for number in range(6):
         watch = FakeStopwatch(noise=0.003, seed=number)
         taking_part = [
             *ours(watch, "gpu_cold", "gpu_warm", "step_wall"),
@@ -115,25 +111,25 @@ def test_a_known_bias_and_effect_come_back_through_protocol_and_judging():
         for q in standings.RIVALS
     ]
     reference = pd.DataFrame(truth)
-    bias = standings.biases(estimates, reference).set_index(["op", "quantity", "variant"]).bias
+    bias = Contest(estimates, reference).biases.set_index(["op", "quantity", "variant"]).bias
     assert bias["W0", "gpu_cold", "do_bench mean"] == pytest.approx(0.05, abs=0.01)
     assert bias["W0", "gpu_cold", "do_bench median"] == pytest.approx(-0.02, abs=0.01)
     assert abs(bias["W0", "gpu_warm", "compare"]) < 0.002
-    found = targets.judged(estimates, reference).set_index("target")
-    assert found.loc["power"].found == 1.0
-    assert found.loc["false-positives"].found == found.loc["false-positives-of-threes"].found == 0
-    assert found.loc["worst-cold"].found < 0.5, "ours spreads by far less than 2 %"
-    assert found.loc["coverage-blocks"].found > 0.85
-    assert found.loc["overhead"].met
+    found = targets.judged(Contest(estimates, reference))
+    assert found["power"].found == 1.0
+    assert found["false-positives"].found == found["false-positives-of-threes"].found == 0
+    assert found["worst-cold"].found < 0.5, "ours spreads by far less than 2 %"
+    assert found["coverage-blocks"].found > 0.85
+    assert found["overhead"].met
 
 
 def test_our_estimate_uses_its_budget_and_no_more():
     watch = FakeStopwatch(noise=0.002)
     begun = watch.now()
-    found = adapters.ours(watch, BUDGET_S, "gpu_warm", Fake(watch, COST_S))["compare"]
+    (found,) = adapters.ours(watch, BUDGET_S, "gpu_warm", Fake(watch, COST_S))
     assert watch.now() - begun == pytest.approx(BUDGET_S, rel=0.1)
-    assert found.seconds == pytest.approx(COST_S, rel=0.01)
-    assert found.low_s <= found.seconds <= found.high_s and len(found.blocks_s) > 24
+    assert found["median_s"] == pytest.approx(COST_S, rel=0.01)
+    assert found["low_s"] <= found["median_s"] <= found["high_s"] and len(found["blocks"]) > 24
 
 
 def test_every_harness_stands_in_each_place_and_behind_each_other_one_equally_often():
@@ -168,25 +164,29 @@ def test_over_three_replicates_every_workload_is_paired_in_every_quantity():
 
 
 def test_what_an_estimate_is_asked_about_leaves_out_its_own_blocks():
-    watch = FakeStopwatch()
-    one = process(watch, ops=0)
-    runs = {0: (1.0, 1.0), 1: (5.0, 5.0, 7.0), ("pair", 0): (6.0,)}
-    for replicate in (0, 1):
-        one._add("estimate", "W", "gpu_cold", "compare", replicate=replicate)
-    one._tell_the_truth({("W", "gpu_cold"): runs})
-    assert [row["rest_s"] for row in one.rows] == [5.5, 1.0]
+    def rows(part, *blocks):
+        row = {"part": part, "op": "W", "quantity": "gpu_cold"}
+        return [row | {"blocks": each} for each in blocks]
+
+    apart = [*rows("estimate", [1.0, 1.0], [5.0, 5.0, 7.0]), *rows("pair", [6.0])]
+    together = rows("long", [2.0], [3.0])
+    protocol.ask_about_the_others([*apart, *together, *rows("overhead")])
+    assert [row.get("rest_s") for row in apart] == [5.5, 1.0, None]
+    assert [row["rest_s"] for row in together] == [3.0, 2.0]
 
 
 def test_the_settle_load_ends_though_the_clock_stands_still():
     one = process(FakeStopwatch(), load=lambda: None)
-    assert one._timed(lambda: "done") == ("done", 0.0, None)
+    one._add("estimate", "W0", "gpu_cold", lambda: [{"median_s": 1.0}])
+    assert one.rows[0]["cost_s"] == 0.0
 
 
 def test_every_run_begins_behind_the_settle_load_and_its_cost_leaves_that_out():
     watch = FakeStopwatch()
     load = Fake(watch, 5e-3)
     one = process(watch, harnesses=[biased(watch, "inductor", "gpu_cold")], ops=1, load=load)
-    costs = {row["cost_s"] for row in one.run() if row["variant"] == "inductor"}
+    rows = [row for row in one.run() if row["variant"] == "inductor"]
+    costs = {row["cost_s"] for row in rows if row["part"] == "estimate"}
     assert load.calls >= 6 * len(costs) and min(costs) == pytest.approx(BUDGET_S)
 
 
@@ -208,12 +208,11 @@ def test_a_harness_that_fails_costs_its_own_row():
 def test_a_workload_that_does_not_fit_is_a_row_and_the_others_go_on():
     watch = FakeStopwatch()
 
-    def too_large(device, scale):
+    def too_large():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
 
-    one = process(watch, harnesses=[biased(watch, "inductor", "gpu_cold")], ops=1)
-    one.workloads = {"W4": too_large} | dict(one.workloads)
-    rows = one.run()
+    taking_part = [biased(watch, "inductor", "gpu_cold")]
+    rows = process(watch, 0, taking_part, ops=1, more={"W4": too_large}).run()
     assert [r["note"][:26] for r in rows if r["op"] == "W4"] == ["OutOfMemoryError: CUDA out"]
     assert any(row["op"] == "W0" and row.get("median_s") for row in rows)
 
@@ -241,27 +240,26 @@ def test_every_harness_is_judged_and_every_rival_is_run():
 
 def test_timers_two_ways_give_seconds_a_call():
     x = torch.rand(200, 200)
-    for run in (adapters._blocked, adapters._adaptive):
-        (figure,) = run(0.02, lambda: x @ x).values()
-        assert 1e-6 < figure.seconds < 0.1 and figure.samples >= 1
+    for harness in adapters.harnesses(FakeStopwatch(), 0.02)[-2:]:
+        (figure,) = harness.run(lambda: x @ x)
+        assert figure["variant"] == harness.name
+        assert 1e-6 < figure["median_s"] < 0.1 and figure["samples"] >= 1
 
 
-@pytest.mark.parametrize("name", workloads.WORKLOADS)
+@pytest.mark.parametrize("name", workloads.workloads(CPU, 1.0))
 def test_a_workload_gives_the_same_answer_again(name):
-    call = workloads.WORKLOADS[name](CPU, 0.01)
+    call = workloads.workloads(CPU, 0.01)[name]()
     first = call().clone()
     assert torch.equal(first, call()) and first.isfinite().all()
 
 
-def test_the_effect_is_two_percent_more_of_the_same():
-    plain, more = workloads.EFFECTS["E1 copy 250 MiB"](CPU, 0.01)
-    sizes = [
-        next(cell.cell_contents for cell in call.__closure__ if cell.cell_contents.numel() > 1024)
-        for call in (plain, more)
-    ]
-    assert sizes[1].numel() * 50 == sizes[0].numel() * 51
-    assert torch.equal(plain(), more())
-    assert torch.equal(sizes[0], sizes[1][: sizes[0].numel()]), "the copies are there"
+def test_the_effect_is_two_percent_more_of_the_same(monkeypatch):
+    filled = []
+    monkeypatch.setattr(workloads, "seen_of", lambda y, act: filled.append(act()) or act)
+    workloads.effects(CPU, 0.01)["E1 copy 250 MiB"]()
+    plain, more = filled
+    assert more.numel() * 50 == plain.numel() * 51
+    assert torch.equal(plain, more[: plain.numel()]) and plain.any(), "the copies are there"
 
 
 def test_the_effects_sizes_are_what_its_name_says_and_whole_pages():

@@ -23,7 +23,8 @@ NAMES = [
 @pytest.fixture(scope="module")
 def calls():
     device = torch.device("cuda", 0)
-    made = {op: build(device, 1.0) for op, build in workloads.WORKLOADS.items() if op in SOME}
+    builders = workloads.workloads(device, 1.0)
+    made = {op: builders[op]() for op in SOME}
     for call in made.values():
         stopwatch_for("cuda:0").wall([call] * 3)
     return made
@@ -35,31 +36,32 @@ def test_a_harness_gives_a_figure(name, op, calls):
     watch = stopwatch_for("cuda:0")
     harness = {each.name: each for each in adapters.harnesses(watch, BUDGET_S)}[name]
     assert harness.missing is None
-    for figure in harness.run(calls[op]).values():
-        assert math.isfinite(figure.seconds) and figure.seconds > 0 and figure.samples >= 1
+    for figure in harness.run(calls[op]):
+        assert math.isfinite(figure["median_s"]) and figure["median_s"] > 0
+        assert figure["samples"] >= 1
 
 
 @pytest.mark.parametrize("op", SOME)
 @pytest.mark.parametrize("way", [cupti.cold, cupti.warm])
 def test_the_record_of_kernels_is_whole(way, op, calls):
     found = way(calls[op], stopwatch_for("cuda:0"))
-    assert 0 < found.busy_s <= 1.5 * found.seconds
-    assert found.kernels_per_call == 1 if op.startswith("W1 ") else found.kernels_per_call >= 3
-    assert len(found.values) >= cupti.LEAST_CALLS
+    assert len(found) >= cupti.LEAST_CALLS and min(found) > 0
+    # A flush that counts as a part of the call, or a kernel that does not, would be seen.
+    assert median(found) < 4e-6 if op.startswith("W1 ") else median(found) > 10e-6
 
 
-@pytest.mark.parametrize("op", workloads.WORKLOADS)
+@pytest.mark.parametrize("op", workloads.workloads(torch.device("cpu"), 1.0))
 def test_a_workload_gives_the_same_answer_again(op):
-    call = workloads.WORKLOADS[op](torch.device("cuda", 0), 1.0)
+    call = workloads.workloads(torch.device("cuda", 0), 1.0)[op]()
     first = call().clone()
     assert first.isfinite().all()
     torch.testing.assert_close(call(), first)
 
 
-@pytest.mark.parametrize("name", workloads.EFFECTS)
+@pytest.mark.parametrize("name", workloads.effects(torch.device("cpu"), 1.0))
 def test_the_effect_is_there(name):
     watch = stopwatch_for("cuda:0")
-    plain, more = workloads.EFFECTS[name](torch.device("cuda", 0), 1.0)
+    plain, more = workloads.effects(torch.device("cuda", 0), 1.0)[name]()
     for _ in range(5):  # a clock that still climbs would favour whichever comes second
         watch.wall([plain, more] * 100)
     ratios = []

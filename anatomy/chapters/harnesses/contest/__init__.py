@@ -1,1 +1,1 @@
-"""The comparison of harnesses: its rules, who won, and which targets are met, as tables of text."""
+"""Who won the comparison of harnesses, which targets are met, and why others are not."""

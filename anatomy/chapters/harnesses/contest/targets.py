@@ -1,125 +1,148 @@
-"""The targets of the comparison, each with the figure that decides it, by `standings`' rules."""
+"""The targets of the comparison, each with the figure that decides it. One is open while a
+recording is missing, or a harness that it needs could not run."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from anatomy.chapters.harnesses.contest import standings
+from anatomy.chapters.harnesses.contest.standings import OURS, RIVALS, Contest, where
+from anatomy.table import units
+from anatomy.table.errors import lookup
 
+MET, NOT_MET, OPEN = "met", "not met", "open"
+# Whose spread ours is held against, and of which ways of theirs the steadier one counts.
+TARGETED = {
+    "gpu_cold": ("do_bench", RIVALS["gpu_cold"][:2]),
+    "step_wall": ("Timer", RIVALS["step_wall"]),
+}
+HALF, WORST, ENOUGH = 0.5, 1.25, 7
+COVERAGE = (0.91, 0.99)
+FALSE_POSITIVES, POWER = 0.05, 0.80
+OVERHEAD_S = 1.0
 # Target -> the kind of interval that it is about.
 COVERAGES = {"coverage-blocks": standings.LONG, "coverage-processes": standings.OVER_PROCESSES}
-Row = dict[str, Any]
+SAYS = {
+    "coverage-blocks": "91 to 99 % of the intervals over blocks hold what the long run around them "
+    "says",
+    "coverage-processes": "91 to 99 % of the intervals over processes hold what the kernels' "
+    "record says",
+    "false-positives": "At most 5 % of A/A pairs get the verdict faster or slower",
+    "false-positives-of-threes": "At most 5 % of A/A pairs do, from three processes",
+    "power": "A true 2 % is found at least 80 % of the time, from three processes",
+}
 
 
-@standings.once
-def judged(estimates: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Every target with the figure that decides it: `says`, the target in words; `found` in `unit`,
-    with `low` and `high` where it has an interval; `met`, None while open; `detail`."""
-    spreads = standings.spreads(estimates, reference)
-    rows = [
-        *_spread_targets(spreads, "gpu_cold", "do_bench"),
-        *_spread_targets(spreads, "step_wall", "Timer"),
-        _bias_target(standings.biases(estimates, reference)),
-        *_coverage_targets(standings.coverages(estimates, reference)),
-        *_error_targets(standings.errors(estimates)),
-        _overhead_target(estimates),
-    ]
-    columns = ["target", "says", "found", "low", "high", "unit", "met", "detail"]
-    return pd.DataFrame(rows, columns=columns)
+class Target(NamedTuple):
+    """A target, and where it stands."""
+
+    name: str
+    says: str
+    found: float | None = None  # the figure that decides it
+    text: str = units.NOT_MEASURED  # the same with its unit, and its interval if it has one
+    met: bool | None = None  # None while it is open
+    detail: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is met, in a word."""
+        return OPEN if self.met is None else MET if self.met else NOT_MET
 
 
-def _target(name: str, says: str, unit: str) -> Row:
-    """A target that is open, until its figures are put in."""
-    named = {"target": name, "says": says, "unit": unit, "detail": ""}
-    return named | dict.fromkeys(("found", "low", "high", "met"))
+@lru_cache(maxsize=4)
+def judged(contest: Contest) -> dict[str, Target]:
+    """Every target by its name."""
+    found = (_spreads, _bias, _shares, _overhead)
+    return {each.name: each for judge in found for each in judge(contest)}
 
 
-def _spread_targets(table: pd.DataFrame, quantity: str, who: str) -> tuple[Row, Row]:
-    best, short = closest(table, quantity), quantity.partition("_")[2]
-    says = f"Spread at most half of {who}'s on at least {standings.ENOUGH} workloads, in {quantity}"
-    often = _target(f"spread-{short}", says, "workloads")
-    says = f"Spread on no workload above {standings.WORST} of {who}'s, in {quantity}"
-    never = _target(f"worst-{short}", says, "x")
-    if not best.empty:
-        lost = best[best.ratio > standings.HALF].op
-        halved = len(best) - len(lost)
-        often |= {"found": halved, "met": halved >= standings.ENOUGH}
-        often["detail"] = f"of {len(best)}{_but(lost)}"
-        worst = best.loc[best.ratio.idxmax()]
-        never |= {"found": worst.ratio, "low": worst.ratio_low, "high": worst.ratio_high}
-        never["met"] = bool(worst.ratio <= standings.WORST)
-        never["detail"] = f"worst on {worst.op}, against {worst.variant}"
-    return often, never
+def target(contest: Contest, name: str) -> Target:
+    """One of them; UnknownName is raised where there is none of that name."""
+    return lookup("target", name, judged(contest))
 
 
-def closest(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Of each workload in `standings.spreads` the rival's way that spreads least, so the largest of
-    our shares of one; for a quantity that has a target."""
-    rivals = table[(table.quantity == quantity) & table.variant.isin(standings.TARGETED[quantity])]
+def closest(contest: Contest, quantity: str) -> pd.DataFrame:
+    """Of each workload in `spreads` the rival's way that spreads least, so the largest of our
+    shares of one; for a quantity that has a target."""
+    table, ways = contest.spreads, TARGETED[quantity][1]
+    rivals = table[(table.quantity == quantity) & table.variant.isin(ways)]
     most = rivals.dropna(subset=["ratio"]).sort_values("ratio").groupby("op", sort=False).tail(1)
     return most.sort_index()  # the workloads in their order
 
 
-def _but(lost: Sequence[str]) -> str:
+def percent_range(row: Any) -> str:
+    """A `scoring.Share` with its interval."""
+    return "{} [{}, {}]".format(*map(units.percent, (row.share, row.low, row.high)))
+
+
+def _spreads(contest: Contest) -> Iterator[Target]:
+    for quantity, (who, _) in TARGETED.items():
+        best, short = closest(contest, quantity), quantity.partition("_")[2]
+        half = f"Spread at most half of {who}'s on at least {ENOUGH} workloads, in {quantity}"
+        most = f"Spread on no workload above {WORST} of {who}'s, in {quantity}"
+        often, never = Target(f"spread-{short}", half), Target(f"worst-{short}", most)
+        if not best.empty:
+            lost, worst = best[best.ratio > HALF].op, best.loc[best.ratio.idxmax()]
+            halved, but = len(best) - len(lost), f"of {len(best)}{_but(lost)}"
+            often = Target(*often[:2], halved, f"{halved} workloads", halved >= ENOUGH, but)
+            text = units.ratio_range(worst.ratio, worst.ratio_low, worst.ratio_high)
+            place = f"worst on {worst.op}, against {worst.variant}"
+            never = Target(*never[:2], worst.ratio, text, bool(worst.ratio <= WORST), place)
+        yield from (often, never)
+
+
+def _but(lost: Iterable[str]) -> str:
     """Where a target is missed, behind a count: `; not on W3, W8 gpu_cold`."""
     places = []
     for number, *words in map(str.split, lost):
-        places.append(" ".join([number, *(word for word in words if word in standings.RIVALS)]))
+        places.append(" ".join([number, *(word for word in words if word in RIVALS)]))
     return f"; not on {', '.join(places)}" if places else ""
 
 
-def _bias_target(table: pd.DataFrame) -> Row:
+def _bias(contest: Contest) -> Iterator[Target]:
     says = "Bias within 1 % of the kernels' record from 10 µs on, within 0.5 µs below"
-    target = _target("bias", says, "figures")
-    ours = table[(table.variant == standings.OURS) & (table.quantity != "step_wall")]
-    if not ours.empty:
-        out = ours[~ours.within.astype(bool)]
-        target |= {"found": len(ours) - len(out), "met": out.empty}
-        target["detail"] = f"of {len(ours)}{_but(out.op + ' ' + out.quantity)}"
-    return target
+    ours = where(contest.biases, variant=OURS)
+    ours = ours[ours.quantity != "step_wall"]
+    if ours.empty:
+        yield Target("bias", says)
+        return
+    out = ours[~ours.within.astype(bool)]
+    kept, but = len(ours) - len(out), _but(out.op + " " + out.quantity)
+    yield Target("bias", says, kept, f"{kept} figures", out.empty, f"of {len(ours)}{but}")
 
 
-def _coverage_targets(table: pd.DataFrame) -> Iterator[Row]:
-    says = {
-        "coverage-blocks": "over blocks hold what the long run around them says",
-        "coverage-processes": "over processes hold what the kernels' record says",
-    }
-    low, high = standings.COVERAGE
-    for name, kind in COVERAGES.items():
-        row = table[(table.kind == kind) & (table.quantity == "all")]
-        met = (row.share >= low) & (row.hits <= np.ceil(high * row["count"]))
-        yield _share_target(name, f"91 to 99 % of the intervals {says[name]}", row, met)
+def _shares(contest: Contest) -> Iterator[Target]:
+    """The targets for a share, each from the one row that it has, if that was recorded."""
+    for name, says in SAYS.items():
+        if name in COVERAGES:
+            row = where(contest.coverages, kind=COVERAGES[name], quantity="all")
+        else:
+            together = "" if name == "false-positives" else f" of {standings.TOGETHER} processes"
+            kind = "effect" if name == "power" else "same"
+            row = where(contest.errors, variant=OURS, kind=kind, by=f"verdict{together}")
+        if row.empty:
+            yield Target(name, says)
+            continue
+        (one,) = row.itertuples()
+        if name in COVERAGES:
+            # The upper end is rounded up to whole intervals: of 20, all may hold.
+            low, most = COVERAGE[0], np.ceil(COVERAGE[1] * one.count)
+            met = one.share >= low and one.hits <= most
+        else:
+            met = one.share >= POWER if name == "power" else one.share <= FALSE_POSITIVES
+        counted = f"{one.hits} of {one.count}"
+        yield Target(name, says, one.share, percent_range(one), bool(met), counted)
 
 
-def _error_targets(table: pd.DataFrame) -> Iterator[Row]:
-    three = f"verdict of {standings.TOGETHER} processes"
-    few, often = "At most 5 % of A/A pairs", "at least 80 % of the time"
-    for name, says, kind, by in (
-        ("false-positives", f"{few} get the verdict faster or slower", "same", "verdict"),
-        ("false-positives-of-threes", f"{few} do, from three processes", "same", three),
-        ("power", f"A true 2 % is found {often}, from three processes", "effect", three),
-    ):
-        row = table[(table.variant == standings.OURS) & (table.kind == kind) & (table.by == by)]
-        few_enough, found = row.share <= standings.FALSE_POSITIVES, row.share >= standings.POWER
-        yield _share_target(name, says, row, found if kind == "effect" else few_enough)
-
-
-def _share_target(name: str, says: str, row: pd.DataFrame, met: pd.Series) -> Row:
-    """A target for a share, from the one row that it has, if that was recorded."""
-    target = _target(name, says, "%")
-    for one in row.assign(met=met.astype(bool)).itertuples():
-        target |= {"found": one.share, "low": one.low, "high": one.high, "met": one.met}
-        target["detail"] = f"{one.hits} of {one.count}"
-    return target
-
-
-def _overhead_target(estimates: pd.DataFrame) -> Row:
-    target = _target("overhead", "Comparing two kernels of 100 µs to 1 % takes under 1 s", "s")
-    runs = standings.part(estimates, "overhead").dropna(subset=["cost_s"])
+def _overhead(contest: Contest) -> Iterator[Target]:
+    found = Target("overhead", "Comparing two kernels of 100 µs to 1 % takes under 1 s")
+    runs = contest.part("overhead", "cost_s")
     if not runs.empty:
         wide, slowest = int(runs.wide.astype(bool).sum()), float(runs.cost_s.max())
-        target |= {"found": slowest, "met": slowest < standings.OVERHEAD_S and not wide}
-        target["detail"] = f"the slowest of {len(runs)}; {wide} of them wide"
-    return target
+        met = slowest < OVERHEAD_S and not wide
+        detail = f"the slowest of {len(runs)}; {wide} of them wide"
+        found = Target(*found[:2], slowest, units.seconds(slowest), met, detail)
+    yield found

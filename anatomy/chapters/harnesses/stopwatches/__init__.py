@@ -1,2 +1,1 @@
-"""The comparison of this package's stopwatch with the public ones: what is run, and how, by the
-rules in `anatomy.chapters.harnesses.harnesses`."""
+"""What the comparison of stopwatches runs, and how."""

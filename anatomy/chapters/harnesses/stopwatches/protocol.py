@@ -2,28 +2,29 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any
 
 import torch
 
-from anatomy.chapters.harnesses.stopwatches.adapters import Figure, Harness, ours, quick
-from anatomy.chapters.harnesses.stopwatches.workloads import CUDA_ONLY, EFFECTS, WORKLOADS, Call
+from anatomy.chapters.harnesses.stopwatches.adapters import Figures, Harness, Row, ours, pair
+from anatomy.chapters.harnesses.stopwatches.workloads import Call, scaled
 from anatomy.comparison import compare
 from anatomy.measure.blocks import balanced_orders
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.table.errors import AnatomyError
 
 QUANTITIES = ("gpu_cold", "gpu_warm", "step_wall")
-EFFECT_QUANTITIES = ("gpu_cold", "gpu_warm")  # effects are put into the GPU's work alone
-SUCCESSIVE, LONG_QUANTITIES = 6, ("gpu_cold", "gpu_warm")  # of long runs: estimates without a pause
+ON_GPU = ("gpu_cold", "gpu_warm")  # effects are put into the GPU's work; long runs are of it
+SUCCESSIVE = 6  # estimates of a long run
 DIGITS = 6  # significant ones of a figure; a recording has hundreds
 SETTLE_S, SETTLE_SIDE = 0.03, 4096  # products before every run, for equal clocks to begin with
 SETTLE_CALLS = 1000  # on the fastest GPU of a decade from now, or under a clock that stands still
-
-Row = dict[str, Any]
+Act = Callable[[], Figures]
+FAILURES = (AnatomyError, RuntimeError, AssertionError)  # out of memory is a RuntimeError
 
 
 @dataclass
@@ -34,203 +35,148 @@ class Process:
     number: int  # which process it is, from 0; turns the orders
     replicates: int  # how often every harness estimates every workload
     budget_s: float  # wall time of one run
-    scale: float  # factor on every size
+    load: Callable[[], Any]  # settles the clocks
     harnesses: Sequence[Harness]
-    workloads: Mapping[str, Callable] = field(default_factory=lambda: WORKLOADS)
-    effects: Mapping[str, Callable] = field(default_factory=lambda: EFFECTS)
-    load: Callable[[], Any] | None = None  # settles the clocks; by default a product of matrices
+    workloads: Mapping[str, Callable[[], Call]]
+    effects: Mapping[str, Callable[[], tuple[Call, Call]]]
     rows: list[Row] = field(default_factory=list)
     warned: Counter = field(default_factory=Counter)
 
-    def __post_init__(self) -> None:
-        if self.load is None:
-            self.load = settle_load(self.watch.device, self.scale)
-
     def run(self) -> list[Row]:
         """Everything that one process does, in order; returns the rows."""
-        able = [each for each in self.harnesses if each.missing is None]
-        for harness in self.harnesses:
-            if harness.missing:
-                self._add("estimate", "all", harness.quantity, harness.name, note=harness.missing)
-        calls = dict(self._built(self.workloads))
-        blocks: dict[tuple[str, str], dict[Any, tuple]] = defaultdict(dict)
+        for missing in (each for each in self.harnesses if each.missing):
+            named = {"quantity": missing.quantity, "variant": missing.name}
+            self.rows.append({"part": "estimate", "op": "all", "note": missing.missing} | named)
+        able = [each for each in self.harnesses if not each.missing]
+        orders = balanced_orders(len(able), seed=0) or [[]]
+        calls = self._built(self.workloads)
         for replicate in range(self.replicates):
             for index, (op, call) in enumerate(calls.items()):
-                self._estimates(op, call, able, replicate, index, blocks)
+                turn = self.number * self.replicates + replicate + index
+                for place, which in enumerate(orders[turn % len(orders)]):
+                    name, quantity, run, _ = able[which]
+                    more = {"replicate": replicate, "place": place}
+                    self._add("estimate", op, quantity, partial(run, call), name, **more)
                 quantity = QUANTITIES[(self.number + replicate + index) % len(QUANTITIES)]
-                found = self._pair("pair", op, quantity, {"a": call, "b": call}, replicate)
-                blocks[op, quantity]["pair", replicate] = found
-        self._tell_the_truth(blocks)
+                self._pair("pair", op, quantity, call, call, replicate)
         for op, call in calls.items():
-            for quantity in LONG_QUANTITIES:
+            for quantity in ON_GPU:
                 self._long_run(op, quantity, call)
-        pairs = dict(self._built(self.effects))
-        for op, (plain, more) in pairs.items():
-            for quantity in EFFECT_QUANTITIES:
-                self._pair("pair", op, quantity, {"a": plain, "b": plain}, 0)
+        effects = self._built(self.effects)
+        for op, (plain, more) in effects.items():
+            for quantity in ON_GPU:
+                self._pair("pair", op, quantity, plain, plain, 0)
                 for replicate in range(self.replicates):
-                    self._pair("effect", op, quantity, {"a": plain, "b": more}, replicate)
+                    self._pair("effect", op, quantity, plain, more, replicate)
             for harness in able:
                 if not harness.name.startswith("compare"):
-                    self._point_effect(op, plain, more, harness)
-        if pairs:
-            self._overhead(*list(pairs.items())[-1])
-        return self.rows
+                    both = partial(self._one_then_other, harness, plain, more)
+                    self._add("effect", op, harness.quantity, both, harness.name, replicate=0)
+        for op, both in list(effects.items())[-1:]:
+            for quantity in ON_GPU:
+                compared = partial(self._whole_comparison, quantity, both)
+                self._add("overhead", op, quantity, compared, replicate=0)
+        ask_about_the_others(self.rows)
+        return [compact(row) for row in self.rows]
 
-    def _built(self, builders: Mapping[str, Callable]) -> Iterator[tuple[str, Any]]:
+    def _built(self, builders: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+        """What could be built, and has run; of the rest there is a row that says why not."""
+        built = {}
         for op, build in builders.items():
-            if op in CUDA_ONLY and self.watch.device.type != "cuda":
-                self._add("estimate", op, None, None, note="needs CUDA's spin kernel")
-                continue
             try:
                 torch.manual_seed(self.number)
-                built = build(self.watch.device, self.scale)
-                for call in built if isinstance(built, tuple) else (built,):
+                made = build()
+                for call in made if isinstance(made, tuple) else (made,):
                     self.watch.wall([call] * 3)
-            except RuntimeError as error:  # out of memory is one
-                self._add("estimate", op, None, None, note=_first_line(error))
-                continue
-            yield op, built
+                built[op] = made
+            except FAILURES as error:
+                self.rows.append({"part": "estimate", "op": op, "note": first_line(error)})
+        return built
 
-    def _estimates(self, op, call, able, replicate, index, blocks) -> None:
-        """Every harness once on one workload, in the order of this row of the square."""
-        orders = balanced_orders(len(able), seed=0) or [[]]
-        order = orders[(self.number * self.replicates + replicate + index) % len(orders)]
-        for place, which in enumerate(order):
-            each = able[which]
-            figures, cost_s, note = self._timed(lambda h=each: h.run(call))
-            if note:
-                self._add("estimate", op, each.quantity, each.name, replicate=replicate, note=note)
-            for name, figure in (figures or {}).items():
-                self._add(
-                    "estimate",
-                    op,
-                    each.quantity,
-                    name,
-                    replicate=replicate,
-                    place=place,
-                    cost_s=cost_s,
-                    **_columns(figure),
-                )
-                if figure.blocks_s:
-                    blocks[op, each.quantity][replicate] = figure.blocks_s
-
-    def _pair(self, part: str, op: str, quantity: str, calls: dict[str, Call], replicate: int):
-        """One comparison of two callables with a verdict; returns the blocks of the first."""
-        rows, cost_s, note = self._timed(lambda: quick(self.watch, self.budget_s, quantity, calls))
-        if note:
-            self._add(part, op, quantity, "compare", replicate=replicate, note=note)
-            return ()
-        first, second, again = rows
-        wanted = ("median_s", "low_s", "high_s", "samples", "wide")
-        wanted += ("ratio", "ratio_low", "ratio_high", "noise_floor", "verdict")
-        row = {name: second[name] for name in wanted}
-        pairs = zip(second["blocks_s"], first["blocks_s"], strict=True)
-        row["block_ratios"] = [float(f"{above / below:.5g}") for above, below in pairs]
-        self._add(part, op, quantity, "compare", replicate=replicate, cost_s=cost_s, **row)
-        return (*first["blocks_s"], *again["blocks_s"])
-
-    def _point_effect(self, op: str, plain: Call, more: Call, harness: Harness) -> None:
-        """Two estimates one after the other, as one compares with a harness that has no pairs."""
-        before, cost_s, note = self._timed(lambda: harness.run(plain))
-        after, cost_too_s, note_too = self._timed(lambda: harness.run(more))
-        if note or note_too:
-            self._add("effect", op, harness.quantity, harness.name, note=note or note_too)
-            return
-        for name, figure in after.items():
-            self._add(
-                "effect",
-                op,
-                harness.quantity,
-                name,
-                replicate=0,
-                cost_s=cost_s + cost_too_s,
-                ratio=figure.seconds / before[name].seconds,
-                **_columns(figure),
-            )
-
-    def _tell_the_truth(self, blocks: Mapping[tuple[str, str], Mapping[Any, tuple]]) -> None:
-        """Put beside each of our estimates what the rest of the process says of the same thing;
-        with its own blocks, its interval would be asked about itself."""
-        for row in self.rows:
-            if row["part"] == "estimate" and row.get("variant") == "compare" and "note" not in row:
-                runs = blocks[row["op"], row["quantity"]]
-                others = [b for key, run in runs.items() if key != row["replicate"] for b in run]
-                if others:
-                    row["rest_s"] = _short(median(others))
-
-    def _long_run(self, op: str, quantity: str, call: Call) -> None:
-        """Successive estimates by `compare`, beside each what the others say, by rule 9."""
-        found, cost_s, note = self._timed(
-            lambda: [
-                ours(self.watch, self.budget_s, quantity, call)["compare"]
-                for _ in range(1 + SUCCESSIVE)
-            ][1:]
-        )
-        if note:
-            self._add("long", op, quantity, "compare", note=note)
-            return
-        for index, figure in enumerate(found):
-            others = [block for other in found if other is not figure for block in other.blocks_s]
-            self._add(
-                "long",
-                op,
-                quantity,
-                "compare",
-                replicate=index,
-                cost_s=cost_s / (1 + SUCCESSIVE),
-                rest_s=median(others) if others else None,
-                **_columns(figure),
-            )
-
-    def _overhead(self, op: str, calls: tuple[Call, Call]) -> None:
-        """What a whole comparison of two kernels costs that have run before, by its defaults."""
-        both = dict(zip(("a", "b"), calls, strict=True))
-        for quantity in EFFECT_QUANTITIES:
-            for part in (None, "overhead"):  # the first call in a process starts the profiler
-                found, cost_s, note = self._timed(
-                    lambda q=quantity: compare(
-                        both,
-                        quantity=q,
-                        device=self.watch.device,
-                        settle_cap_s=0.0,
-                        watch=self.watch,
-                    )
-                )
-                if part:
-                    told = {"note": note} if note else _overhead_columns(found.table)
-                    self._add(part, op, quantity, "compare", replicate=0, cost_s=cost_s, **told)
-
-    def _timed(self, act: Callable[[], Any]) -> tuple[Any, float | None, str | None]:
-        """What `act` gave after the settle load, the wall seconds it took, and why it failed."""
+    def _add(
+        self, part: str, op: str, quantity: str, act: Act, variant: str = "compare", **more: Any
+    ) -> None:
+        """A row for each figure that `act` gives behind the settle load, with the wall time that it
+        took; or one that says why `variant` has none."""
+        named = {"part": part, "op": op, "quantity": quantity} | more
         settle(self.watch, self.load)
         known = len(self.watch.warnings)
         try:
             begun = self.watch.now()
-            given = act()
+            found = act()
             self.watch.drain()
-            return given, self.watch.now() - begun, None
-        except (AnatomyError, RuntimeError, AssertionError) as error:
-            return None, None, _first_line(error)
+            named["cost_s"] = self.watch.now() - begun
+            self.rows += [named | columns for columns in found]
+        except FAILURES as error:
+            self.rows.append(named | {"variant": variant, "note": first_line(error)})
         finally:
             # Hundreds of comparisons may warn of the same thing; it is told once, with a count.
             for warning in self.watch.warnings[known:]:
                 self.warned[re.sub(r"\d[\d.]*", "some", warning.rpartition(": ")[2])] += 1
             del self.watch.warnings[known:]
 
-    def _add(self, part: str, op: str, quantity: str | None, variant: str | None, **more) -> None:
-        named = {"part": part, "op": op, "quantity": quantity, "variant": variant}
-        self.rows.append(compact(named | more))
+    def _pair(self, part: str, op: str, quantity: str, plain: Call, other: Call, replicate: int):
+        act = partial(pair, self.watch, self.budget_s, quantity, plain, other)
+        self._add(part, op, quantity, act, replicate=replicate)
+
+    def _long_run(self, op: str, quantity: str, call: Call) -> None:
+        """Successive estimates by `compare`; one more goes before them and is not counted, for the
+        card recovers from the settle load."""
+        estimate = partial(ours, self.watch, self.budget_s, quantity, call)
+
+        def act() -> Figures:
+            found = [estimate()[0] for _ in range(1 + SUCCESSIVE)][1:]
+            # What they cost together is the cost of none.
+            return [row | {"replicate": n, "cost_s": None} for n, row in enumerate(found)]
+
+        self._add("long", op, quantity, act)
+
+    def _one_then_other(self, harness: Harness, plain: Call, more: Call) -> Figures:
+        """Two estimates one after the other, as one compares with a harness that has no pairs."""
+        before = harness.run(plain)
+        settle(self.watch, self.load)
+        after = harness.run(more)
+        pairs = zip(before, after, strict=True)
+        ratios = [late["median_s"] / early["median_s"] for early, late in pairs]
+        # What both cost has a settle load in it.
+        return [row | {"ratio": x, "cost_s": None} for row, x in zip(after, ratios, strict=True)]
+
+    def _whole_comparison(self, quantity: str, both: tuple[Call, Call]) -> Figures:
+        """What a comparison of two kernels costs that have run before, by its defaults."""
+        calls = dict(zip(("a", "b"), both, strict=True))
+        how = {"quantity": quantity, "device": self.watch.device, "settle_cap_s": 0.0}
+        for _ in range(2):  # the first one in a process starts the profiler
+            settle(self.watch, self.load)
+            begun = self.watch.now()
+            table = compare(calls, watch=self.watch, **how).table
+            cost_s = self.watch.now() - begun
+        kept = {"median_s": table.median_s[0], "wide": bool(table.wide.any()), "cost_s": cost_s}
+        return [{"variant": "compare"} | kept]
+
+
+def ask_about_the_others(rows: Sequence[Row]) -> None:
+    """Put beside each of our estimates what the other blocks of its workload and quantity say: of
+    one in a long run those of that run, of the rest those minutes apart. With its own blocks, its
+    interval would be asked about itself."""
+    together = defaultdict(list)
+    for row in rows:
+        if "blocks" in row:
+            together[row["part"] == "long", row["op"], row["quantity"]].append(row)
+    for group in together.values():
+        for row in group:
+            others = [block for each in group if each is not row for block in each["blocks"]]
+            if others and row["part"] in ("estimate", "long"):
+                row["rest_s"] = median(others)
 
 
 def settle_load(device: torch.device, scale: float) -> Call:
     """What is run before each measurement to settle the clocks: a product of two matrices."""
-    side = max(8, round(SETTLE_SIDE * scale))
+    side = max(8, scaled(SETTLE_SIDE, scale))
     square = torch.randn(side, side, dtype=torch.bfloat16, device=device)
     return lambda: square @ square
 
 
-def settle(watch: Stopwatch, load: Call) -> None:
+def settle(watch: Stopwatch, load: Callable[[], Any]) -> None:
     """Run the load for `SETTLE_S`."""
     begun = watch.now()
     for _ in range(SETTLE_CALLS):
@@ -240,28 +186,12 @@ def settle(watch: Stopwatch, load: Call) -> None:
 
 
 def compact(row: Row) -> Row:
-    """A row without what it lacks, its numbers as short as their digits are worth."""
-    return {name: _short(value) for name, value in row.items() if value is not None}
+    """A row as it is kept: without its blocks and what it lacks, numbers of `DIGITS` digits."""
+    kept = {name: each for name, each in row.items() if each is not None and name != "blocks"}
+    return {n: float(f"{x:.{DIGITS}g}") if isinstance(x, float) else x for n, x in kept.items()}
 
 
-def _short(value: Any) -> Any:
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
-
-
-def _columns(figure: Figure) -> Row:
-    return {
-        "median_s": figure.seconds,
-        "low_s": figure.low_s,
-        "high_s": figure.high_s,
-        "samples": figure.samples,
-        **figure.more,
-    }
-
-
-def _overhead_columns(table) -> Row:
-    return {"median_s": table.median_s.iloc[0], "wide": bool(table.wide.any())}
-
-
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What failed, in the first line of what it says."""
     line = next(iter(str(error).strip().splitlines()), "") or "no message"
     return f"{type(error).__name__}: {line[:160]}"
