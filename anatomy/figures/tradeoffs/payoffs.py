@@ -305,8 +305,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         said = f"is shown to pay at {name} {yes}; not at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
     elif known:
-        said = f"is {'' if yes else 'not '}shown to pay at {'every' if yes else 'any'} {name} "
-        said += f"measured ({yes or no})."
+        said = f"is shown to pay at {'every' if yes else 'no'} {name} measured ({yes or no})."
     else:
         said = "has no value."
     said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
