@@ -26,7 +26,7 @@ APART = (
 # Verdict -> what so many claims do.
 SAID = {
     claims.HOLDS: "hold",
-    claims.ONLY_WHERE: "hold only under a condition",
+    claims.IN_PART: "hold in part",
     claims.FAILS: "fail",
     claims.INCONCLUSIVE: "stay open",
     claims.NOT_MEASURABLE: "can't be measured there",
