@@ -187,12 +187,12 @@ def test_cases_that_could_not_be_measured_are_counted_apart():
     assert (none.word, none.evidence) == (claims.NOT_MEASURABLE, "needs sm_89")
 
 
-def test_holds_only_where_must_say_where():
+def test_holds_in_part_must_say_where():
     with pytest.raises(AnatomyError, match="says where: give `condition`"):
         Finding(claims.IN_PART, "Somewhere.")
 
 
-def test_holds_only_where_says_where():
+def test_holds_in_part_says_where():
     result = verdict("contiguous-beats-strided")
     where = "for sliced_offset_view matmul, transposed_view layer_norm, as_strided_view layer_norm"
     assert f"It holds {where}, 36 of 108 cases." in result.evidence
