@@ -21,11 +21,11 @@ from anatomy.claims.findings import (
     ALL_WORDS,
     FAILS,
     HOLDS,
+    IN_PART,
     INCONCLUSIVE,
     NOT_MEASURABLE,
     NOT_RECORDED,
     NOT_YET,
-    ONLY_WHERE,
     WORDS,
     Case,
     Finding,
@@ -40,7 +40,7 @@ from anatomy.table.errors import AnatomyError, lookup
 
 # The words of a verdict, and what claims are written with.
 __all__ = ["ALL_WORDS", "FAILS", "HOLDS", "INCONCLUSIVE", "NOT_MEASURABLE", "NOT_RECORDED"]
-__all__ += ["NOT_YET", "ONLY_WHERE", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
+__all__ += ["IN_PART", "NOT_YET", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
 __all__ += ["Need", "Result", "Unmeasured", "all_claims", "answer", "claim", "evaluate"]
 
 
@@ -67,7 +67,7 @@ class Claim(seeds.Statement):
         """The finding of a reading, where no measurement can settle it."""
         if self.judge or not self.verdict:
             return None
-        where = self.because if self.verdict == ONLY_WHERE else ""
+        where = self.because if self.verdict == IN_PART else ""
         return Finding(self.verdict, f"By reading: {self.because}.", condition=where)
 
 

@@ -42,14 +42,14 @@ class Cases(list[Case]):
         """One verdict over all of them: that of a statement about every case.
 
         `holds` if it is true of each, `fails` if it is true of none and false of more than half;
-        if it is true of some and false of others `holds only where`, saying where as shortly as the
+        if it is true of some and false of others `holds in part`, saying where as shortly as the
         cases allow; else `inconclusive`. So what is undecided never counts for a verdict. Cases
         that can't be measured are told apart; if none can, it is `not measurable here`.
         """
         there = self.measurable
         if 0 < self.true < len(there) and self.false:
             where = _where(there)
-            return self._found(findings.ONLY_WHERE, f"{evidence} It holds {where}.", where)
+            return self._found(findings.IN_PART, f"{evidence} It holds {where}.", where)
         if there and self.true == len(there):
             return self._found(findings.HOLDS, evidence)
         refuted = not self.true and 2 * self.false > len(there)

@@ -18,10 +18,10 @@ from anatomy.table.intervals import Interval
 
 HOLDS = "holds"
 FAILS = "fails"
-ONLY_WHERE = "holds only where"
+IN_PART = "holds in part"
 INCONCLUSIVE = "inconclusive"
 NOT_MEASURABLE = "not measurable here"
-WORDS = (HOLDS, FAILS, ONLY_WHERE, INCONCLUSIVE, NOT_MEASURABLE)
+WORDS = (HOLDS, FAILS, IN_PART, INCONCLUSIVE, NOT_MEASURABLE)
 # No verdicts: a recording that the claim needs is missing; nobody has written what it needs.
 NOT_RECORDED = "not recorded"
 NOT_YET = "not measured yet"
@@ -140,7 +140,7 @@ class Finding:
     def __post_init__(self) -> None:
         if self.word not in WORDS:
             raise UnknownName("verdict", self.word, WORDS)
-        if self.word == ONLY_WHERE and not self.condition:
+        if self.word == IN_PART and not self.condition:
             raise AnatomyError("A claim that holds only somewhere says where: give `condition`.")
 
 

@@ -29,6 +29,8 @@ COLUMNS = (
 # The file of a machine's committed verdicts, beside its recordings.
 COMMITTED = "verdicts.json"
 PAGE = "ledger.md"
+BY_READING = "by reading"  # under a verdict that a person found in the documents themselves
+MOST_SAID = 60  # characters of a condition under a verdict; a longer one is told with the evidence
 DOWNLOADS = ("ledger.csv", "ledger.json")
 
 
@@ -115,6 +117,11 @@ def link(showing: Showing, result: Result) -> str:
         return showing.page_link(f"{up}{PAGE}#{anchor(result)}")
     there = next((each.recording for each in result.found if each.recording), None)
     return showing.raw_link(there) if there else ""
+
+
+def where(result: Result) -> str:
+    """What stands under a verdict: where a claim holds, shortly, or that a person read it up."""
+    return BY_READING if result.claim.settled else brief(result.condition, MOST_SAID)
 
 
 def brief(condition: str, most: int) -> str:

@@ -135,6 +135,11 @@ def why(text: str) -> str:
     return f'<span class="why">{escape(text)}</span>'
 
 
+def remark(text: str) -> str:
+    """What is said in small type under a value or a verdict."""
+    return f'<span class="remarks">{escape(text)}</span>' if text else ""
+
+
 def kernel(name: str) -> str:
     """A GPU kernel by its short name, the whole one on hover."""
     short = escape(kernel_names.short(name))

@@ -199,18 +199,19 @@ SPEEDS = {
     "speedup_before": ("verdict_before", True),
 }
 SMALL = 1.02  # below this factor a difference has a decimal: `1.2% slower`
-PERCENT = 1.1  # below this factor a difference is told in percent
-UNDECIDED = "not clearly faster or slower"  # where no direction was shown
+PERCENT = 1.2  # below this factor a difference is told in percent
+CLOSE = 1.1  # up to this factor what is undecided is called `about as fast`
+UNDECIDED = "not clearly faster or slower"  # where an interval leaves open more
 
 
 def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool = False) -> str:
     """A ratio of times as a sentence says it, by its verdict.
 
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
-    of `same` alone. Of `undecided` no direction, but what the interval leaves open: `not clearly
-    faster or slower (within 4%)`, or `(0.8× to 1.3× the time)`; `short`, for a label of a drawing,
-    begins it with `undecided`. A column that is no ratio of times, or a row without a verdict on
-    it, is a BadParameter.
+    of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
+    (within 4%)`, or `not clearly faster or slower (0.8× to 1.3× the time)`; `short`, for a label of
+    a drawing, begins either with `undecided`. A column that is no ratio of times, or a row with no
+    verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -223,23 +224,22 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     factors = [row.get(name) for name in (column, *INTERVALS.get(column, ()))]
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     if word == "undecided":
-        told = _left_open(*sorted(each for each in factors[1:] if not units.missing(each)))
-        return f"{'undecided' if short else UNDECIDED}{told and f' ({told})'}"
+        said, left_open = _undecided(*sorted(x for x in factors[1:] if not units.missing(x)))
+        return f"{'undecided' if short else said}{left_open}"
     size = max(factors[0], 1 / factors[0])
-    times = units.significant(size, 2)
     percent = f"{(size - 1) * 100:.{int(size < SMALL)}f}%"
-    return f"{f'{times}×' if float(times) >= PERCENT else percent} {word}"
+    return f"{percent if size < PERCENT else f'{units.significant(size, 2)}×'} {word}"
 
 
-def _left_open(*ends: float) -> str:
-    """What an interval of a ratio of times leaves open, from its ends; empty without them."""
+def _undecided(*ends: float) -> tuple[str, str]:
+    """An undecided ratio of times in words, and what its interval leaves open, from the ends."""
     if len(ends) < 2:
-        return ""
+        return UNDECIDED, ""
     farthest = max(max(end, 1 / end) for end in ends)
-    if farthest <= PERCENT:
-        return f"within {ceil((farthest - 1) * 100)}%"
+    if farthest <= CLOSE:
+        return "about as fast", f" (within {ceil((farthest - 1) * 100)}%)"
     low, high = (units.significant(end, 2) for end in ends)
-    return f"{low}× to {high}× the time"
+    return UNDECIDED, f" ({low}× to {high}× the time)"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:

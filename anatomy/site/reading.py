@@ -13,7 +13,6 @@ _NOT_READ = re.compile(
     r"<!--.*?-->|<(?P<name>figure|table|details|aside|script|style|svg)\b.*?</(?P=name)>", re.DOTALL
 )
 _TAG = re.compile(r"<[^>]*>")
-_SECTION = re.compile(r"<h2\b")
 
 
 def minutes(html: str) -> int:
@@ -24,15 +23,13 @@ def minutes(html: str) -> int:
 
 
 def with_line(html: str, needs: Sequence[str]) -> str:
-    """A page with its line at the end of the first screen: before the second section, or at the
-    page's end; as it is where the page `needs` nothing."""
+    """A page with its line under the heading; as it is where the page `needs` nothing."""
     if not needs:
         return html
     said = f"{minutes(html)} min · you should know: {escape(', '.join(needs))}"
-    line = f'<p class="reads" data-search-exclude>{said}</p>\n'
-    sections = [found.start() for found in _SECTION.finditer(html)]
-    at = sections[1] if len(sections) > 1 else len(html)
-    return html[:at] + line + html[at:]
+    line = f'<p class="reads" data-search-exclude>{said}</p>'
+    heading, end, rest = html.partition("</h1>")
+    return f"{heading}{end}\n{line}{rest}" if end else f"{line}\n{html}"
 
 
 def _plain(html: str) -> str:

@@ -24,7 +24,7 @@ def where(**outcomes: str) -> str:
 
 def where_of(cases) -> str:
     found = Cases(cases).finding("Seen.")
-    assert found.word == claims.ONLY_WHERE
+    assert found.word == claims.IN_PART
     assert f"Seen. It holds {found.condition}." in found.evidence
     return found.condition
 

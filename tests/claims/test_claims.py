@@ -47,7 +47,7 @@ def test_the_seeds_figures_are_in_seconds_with_their_lines():
         ("chain-is-layer-norm", claims.FAILS),
         ("slice-costs-6-percent", claims.FAILS),
         ("transposed-view-forces-slower-kernels", claims.INCONCLUSIVE),  # the rest is undecided
-        ("contiguous-beats-strided", claims.ONLY_WHERE),
+        ("contiguous-beats-strided", claims.IN_PART),
         ("fp16-2048-time", claims.NOT_MEASURABLE),
         ("split-transactions", claims.NOT_MEASURABLE),
         ("factors-below-one", claims.INCONCLUSIVE),
@@ -187,12 +187,12 @@ def test_cases_that_could_not_be_measured_are_counted_apart():
     assert (none.word, none.evidence) == (claims.NOT_MEASURABLE, "needs sm_89")
 
 
-def test_holds_only_where_must_say_where():
+def test_holds_in_part_must_say_where():
     with pytest.raises(AnatomyError, match="says where: give `condition`"):
-        Finding(claims.ONLY_WHERE, "Somewhere.")
+        Finding(claims.IN_PART, "Somewhere.")
 
 
-def test_holds_only_where_says_where():
+def test_holds_in_part_says_where():
     result = verdict("contiguous-beats-strided")
     where = "for sliced_offset_view matmul, transposed_view layer_norm, as_strided_view layer_norm"
     assert f"It holds {where}, 36 of 108 cases." in result.evidence
@@ -229,30 +229,30 @@ def cases(**outcomes) -> list[Case]:
         ({"a_1": True, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 1 of 2 cases"),
         ({"a_1": False, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 1 of 2 cases"),
         ({"a_1": False, "a_2": False, "b_1": None}, claims.FAILS, "Undecided: 1 of 3 cases"),
-        ({"a_1": True, "a_2": False, "b_1": None}, claims.ONLY_WHERE, "for a 1, 1 of 3 cases."),
+        ({"a_1": True, "a_2": False, "b_1": None}, claims.IN_PART, "for a 1, 1 of 3 cases."),
         (
             {"a_1": True, "a_2": True, "b_1": None, "b_2": False, "c_1": False, "c_2": False},
-            claims.ONLY_WHERE,
+            claims.IN_PART,
             "for a 1, a 2, 2 of 6",
         ),
         (
             {"a_1": True, "a_2": True, "b_1": False, "b_2": False},
-            claims.ONLY_WHERE,
+            claims.IN_PART,
             "for a, 2 of 4",
         ),
         (
             {"a_1": True, "a_2": False, "b_1": True, "b_2": False},
-            claims.ONLY_WHERE,
+            claims.IN_PART,
             "for 1, 2 of 4",
         ),
         (
             {"a_1": True, "a_2": False, "b_1": False, "b_2": False},
-            claims.ONLY_WHERE,
+            claims.IN_PART,
             "for a 1, 1 of",
         ),
         (
             {"a_1": False, "a_2": True, "b_1": True, "b_2": True},
-            claims.ONLY_WHERE,
+            claims.IN_PART,
             "except for a 1,",
         ),
     ],

@@ -133,7 +133,7 @@ def test_a_condition_is_cut_only_where_it_is_longer_than_the_most():
 
 FOUND = [
     slower(True),
-    slower(True, word=claims.ONLY_WHERE),
+    slower(True, word=claims.IN_PART),
     BARE,
     replace(BARE, claim=replace(BARE.claim, name="other", topic="sums"), word=claims.NOT_YET),
 ]
@@ -141,10 +141,10 @@ FOUND = [
 
 def test_results_are_counted_by_all_words_and_verdicts_are_those_of_five():
     assert ledger.counts(FOUND[:3]) == {
-        **{"holds": 1, "fails": 0, "holds only where": 1, "inconclusive": 0},
+        **{"holds": 1, "fails": 0, "holds in part": 1, "inconclusive": 0},
         **{"not measurable here": 0, "not recorded": 1, "not measured yet": 0},
     }
-    assert ledger.verdicts(FOUND) == {"a-is-slower": claims.ONLY_WHERE}
+    assert ledger.verdicts(FOUND) == {"a-is-slower": claims.IN_PART}
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_results_are_counted_by_all_words_and_verdicts_are_those_of_five():
     [
         ({}, [0, 1, 2, 3]),
         ({"verdict": "holds"}, [0]),
-        ({"verdict": "holds only where"}, [1]),
-        ({"verdict": "holds-only-where"}, [1]),
+        ({"verdict": "holds in part"}, [1]),
+        ({"verdict": "holds-in-part"}, [1]),
         ({"verdict": "fails"}, []),
         ({"topic": "layouts"}, [0, 1]),
         ({"topic": "sums", "verdict": "not-measured-yet"}, [3]),

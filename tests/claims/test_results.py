@@ -43,9 +43,9 @@ def holds(*tables: Table) -> Finding:
 
 def test_a_finding_comes_with_its_number_and_where_it_holds(monkeypatch, root):
     number = Measured.counted(2.0)
-    where = Finding(claims.ONLY_WHERE, "Seen.", number, "for a")
+    where = Finding(claims.IN_PART, "Seen.", number, "for a")
     result = came(monkeypatch, root, lambda table: where, LAYOUT)
-    assert (result.word, result.evidence) == (claims.ONLY_WHERE, "Seen.")
+    assert (result.word, result.evidence) == (claims.IN_PART, "Seen.")
     assert (result.measured, result.condition) == (number, "for a")
     assert [each.recording.experiment for each in result.found] == ["tensor_layout.report"]
 
@@ -155,8 +155,8 @@ def test_what_cannot_be_measured_is_a_verdict_even_of_an_old_recording(monkeypat
         ({"judge": holds, "verdict": claims.FAILS}, None),  # a measurement settles it
         ({"verdict": claims.FAILS}, Finding(claims.FAILS, "By reading: it says so.")),
         (
-            {"verdict": claims.ONLY_WHERE},
-            Finding(claims.ONLY_WHERE, "By reading: it says so.", condition="it says so"),
+            {"verdict": claims.IN_PART},
+            Finding(claims.IN_PART, "By reading: it says so.", condition="it says so"),
         ),
     ],
 )

@@ -18,7 +18,7 @@ from anatomy.chapters.sync_points.claims.sync_points import (
     share_of,
     sync_costs_the_same,
 )
-from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_MEASURABLE, ONLY_WHERE
+from anatomy.claims import FAILS, HOLDS, IN_PART, INCONCLUSIVE, NOT_MEASURABLE
 from anatomy.claims.table import Table
 
 WARM = {"op": "matmul", "quantity": "gpu_warm"}
@@ -38,7 +38,7 @@ def row(variant: str, ratio: float | None = None, seconds: float = 1e-3, **more)
 
 @pytest.mark.parametrize(
     ("base", "tf32", "word"),
-    [(5.7, 1.6, ONLY_WHERE), (5.7, 1.01, HOLDS), (1.0, 1.01, INCONCLUSIVE)],
+    [(5.7, 1.6, IN_PART), (5.7, 1.01, HOLDS), (1.0, 1.01, INCONCLUSIVE)],
 )
 def test_strides_are_looked_at_in_every_format(base, tf32, word):
     factorial = Table([row("base", base), row("ld", 5.5), row("K", 5.9)], {})
@@ -61,7 +61,7 @@ def test_a_copy_may_win_if_one_does(pays, word):
     assert copy_may_win(Table(rows, {})).word == word
 
 
-@pytest.mark.parametrize(("quickest", "word"), [(0.8, ONLY_WHERE), (1.2, HOLDS)])
+@pytest.mark.parametrize(("quickest", "word"), [(0.8, IN_PART), (1.2, HOLDS)])
 def test_every_cell_took_seconds_to_compile(quickest, word):
     rows = [
         {"op": "first call", "variant": f"{way}, first calls", "median_s": took}
@@ -71,7 +71,7 @@ def test_every_cell_took_seconds_to_compile(quickest, word):
     ]
     found = compiling_takes_minutes(Table(rows, {"task": "training"}))
     assert found.word == word
-    assert ("C=4096" in found.condition) == (word == ONLY_WHERE)
+    assert ("C=4096" in found.condition) == (word == IN_PART)
 
 
 def views(*ratios: float, reach: float = 0.001) -> Table:
@@ -99,7 +99,7 @@ def test_often_is_in_more_than_half_of_all_cases_whatever_the_undecided_are(slow
     assert views_often_slower(views(*transposed_and_strided)).word == word
 
 
-@pytest.mark.parametrize(("ratio", "word"), [(1.5, HOLDS), (0.9, ONLY_WHERE), (1.0, INCONCLUSIVE)])
+@pytest.mark.parametrize(("ratio", "word"), [(1.5, HOLDS), (0.9, IN_PART), (1.0, INCONCLUSIVE)])
 def test_a_view_that_is_slower_speaks_for_what_is_contiguous(ratio, word):
     assert contiguous_is_fastest(views(ratio, *[1.5] * 8)).word == word
 

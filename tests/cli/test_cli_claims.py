@@ -37,8 +37,8 @@ def test_the_ledger_is_printed_as_text_csv_and_json(run):
     assert status == 0 and "slice-doubles-fp16" in out and f"{waiting} not measured yet" in out
     _, out, _ = run("claims", "--format", "csv", "--machine", "toy-gpu")
     assert len(list(csv.DictReader(io.StringIO(out)))) == len(claims.all_claims())
-    _, out, _ = run("claims", "--format", "json", "--verdict", "holds-only-where")
-    assert {entry["verdict"] for entry in json.loads(out)} == {"holds only where"}
+    _, out, _ = run("claims", "--format", "json", "--verdict", "holds-in-part")
+    assert {entry["verdict"] for entry in json.loads(out)} == {"holds in part"}
     _, out, _ = run("claims", "--format", "json", "--topic", "alignment", "--verdict", "holds")
     assert {entry["topic"] for entry in json.loads(out)} == {"alignment"}
     status, out, _ = run("claims", "--topic", "roofline", "--verdict", "fails")

@@ -65,7 +65,7 @@ It costs. [[claim:slice-doubles-fp16 | verdict]]
 
         **a**{ .right } It does.
 
-        [[when fails, holds only where, inconclusive]]
+        [[when fails, holds in part, inconclusive]]
 
         **b**{ .right } It does not.
 

@@ -241,9 +241,11 @@ def test_break_even_is_told_in_words(root):
     assert re.search(
         r"compiled breaks even at width ≈ 2[01]00|≈ 2000, between 1024 \(faster\)", told
     )
-    assert "graphed is not shown to pay at any width measured (256 to 4096)" in told
+    assert "graphed is shown to pay at no width measured (256 to 4096)" in told
     failing = text(call("payoff", of(root), **LINE | {"where": {"tokens": 16384}}))
     assert "Not measured at 4096; the table says why." in failing and made.WHY in failing
+    assert failing.count("is shown to pay") == 1  # of both, in one sentence
+    assert "compiled and graphed : each is shown to pay at no width" in failing
 
 
 def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolation(tmp_path):

@@ -27,14 +27,14 @@ def test_what_is_looked_at_or_folded_is_not_read(element):
     assert reading.minutes(page) == 1
 
 
-def test_the_line_stands_at_the_end_of_the_first_screen():
-    page = "<h1>A</h1><p>Answer.</p><h2>Why?</h2><p>So.</p><h2 id='x'>How?</h2><p>Thus.</p>"
+def test_the_line_stands_under_the_heading():
+    page = "<h1>A</h1><p>Answer.</p><h2>Why?</h2><p>So.</p>"
     shown = reading.with_line(page, ["strides", "<views>"])
     line = (
         '<p class="reads" data-search-exclude>1 min · you should know: strides, &lt;views&gt;</p>'
     )
-    assert shown == page.replace("<h2 id", f"{line}\n<h2 id")
-    assert reading.with_line("<p>A</p>", ["b"]).startswith("<p>A</p><p")
+    assert shown == page.replace("</h1>", f"</h1>\n{line}")
+    assert reading.with_line("<p>A</p>", ["b"]).endswith("b</p>\n<p>A</p>")
 
 
 def test_a_page_that_needs_nothing_stays_as_it_is():

@@ -98,7 +98,8 @@ def claims(results: Sequence[Result]) -> str:
             first, more = strips.commands(result.found)
             seen = f'<span class="gap-inline">{seen} <code>{first}</code>{more}</span>'
         said = f"{text} {source} {row}"
-        lines.append([said, f"<span{how}>{seen}</span>", tables.chip(result.word)])
+        chip = tables.chip(result.word) + tables.remark(ledger.where(result))
+        lines.append([said, f"<span{how}>{seen}</span>", chip])
     inherited = any(result.claim.row is not None for result in results)
     head = ("the inherited advice" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")

@@ -13,7 +13,7 @@ from anatomy.figures.charts.grammar import CHARACTER, DESK, MUTED, Data, Spec, T
 # Verdict on a claim -> colour and shape of its mark.
 VERDICTS = {
     "holds": (grammar.BETTER, "circle"),
-    "holds only where": ("var(--mixed)", "diamond"),
+    "holds in part": ("var(--mixed)", "diamond"),
     "fails": (grammar.WORSE, "triangle-down"),
     "inconclusive": (MUTED, "square"),
     "not measurable here": (MUTED, "cross"),

@@ -11,7 +11,7 @@ from anatomy.figures.diagrams.canvas import INK, MUTED, PAPER, QUIET, Canvas
 # Verdicts from left to right, and their colours.
 TONES = {
     claims.HOLDS: "var(--chart-better)",
-    claims.ONLY_WHERE: "var(--mixed)",
+    claims.IN_PART: "var(--mixed)",
     claims.FAILS: "var(--chart-worse)",
     claims.INCONCLUSIVE: QUIET,
 }

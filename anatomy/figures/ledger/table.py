@@ -26,14 +26,11 @@ APART = (
 # Verdict -> what so many claims do.
 SAID = {
     claims.HOLDS: "hold",
-    claims.ONLY_WHERE: "hold only under a condition",
+    claims.IN_PART: "hold in part",
     claims.FAILS: "fail",
     claims.INCONCLUSIVE: "stay open",
     claims.NOT_MEASURABLE: "can't be measured there",
 }
-BY_READING = "by reading"  # under a verdict that a person found in the documents themselves
-# Characters of a condition under a verdict; a longer one is told with the evidence.
-MOST_SAID = 60
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
@@ -110,7 +107,11 @@ def _counts(showing: Showing, found: Sequence[Result]) -> str:
         read = sum(result.claim.settled is not None for result in here)
         counted = map(str, (*ledger_rows.counts(here).values(), read))
         lines.append([tables.code(machine), *counted])
-    heads = ("machine", *(f"#{word}" for word in claims.ALL_WORDS), f"#of all, {BY_READING}")
+    heads = (
+        "machine",
+        *(f"#{word}" for word in claims.ALL_WORDS),
+        f"#of all, {ledger_rows.BY_READING}",
+    )
     return tables.listed(heads, lines, "Verdicts by machine", "counts")
 
 
@@ -135,9 +136,8 @@ def _row(showing: Showing, result: Result) -> str:
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
-    condition = ledger_rows.brief(result.condition, MOST_SAID)
-    where = _remark(BY_READING if claim.settled else condition)
-    chip = tables.chip(result.word) + spans.marks(*result.found) + where
+    marked = tables.chip(result.word) + spans.marks(*result.found)
+    chip = marked + tables.remark(ledger_rows.where(result))
     cells = [
         (claim.row, "" if claim.row is None else str(claim.row)),
         (claims.ALL_WORDS.index(result.word), chip),
@@ -165,11 +165,7 @@ def _cell(head: str, key: float | None, text: str) -> str:
 def _seen(result: Result) -> str:
     """The measured number, and what it is."""
     number = tables.measured(result.measured)
-    return number if number == tables.NONE else number + _remark(result.claim.measures)
-
-
-def _remark(text: str) -> str:
-    return f'<span class="remarks">{escape(text)}</span>' if text else ""
+    return number if number == tables.NONE else number + tables.remark(result.claim.measures)
 
 
 def _statement(showing: Showing, result: Result) -> str:
@@ -177,7 +173,7 @@ def _statement(showing: Showing, result: Result) -> str:
     claim = result.claim
     place = f'<span class="source">{escape(claim.place or "ours")}</span>'
     if result.word == claims.NOT_YET:
-        return f"{escape(claim.statement)} {place}{_remark(result.evidence)}"
+        return f"{escape(claim.statement)} {place}{tables.remark(result.evidence)}"
     parts = [escape(result.evidence)]
     if claim.test:
         test = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(claim.test))

@@ -8,10 +8,11 @@ a reader sees on hover, tap or tab wherever a section of a page first uses the w
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from html import escape
+from itertools import groupby
 
 from anatomy.table.errors import AnatomyError
 
@@ -66,7 +67,8 @@ def terms(text: str) -> list[Term]:
 
 
 def with_anchors(text: str) -> str:
-    """The glossary's page with the name alone of each term, and a place that links can lead to."""
+    """The glossary's page with the name alone of each term, a place that links can lead to, and
+    over the first section all words by letter."""
     known = {term.names: term for term in terms(text)}
 
     def line(entry: re.Match) -> str:
@@ -74,7 +76,18 @@ def with_anchors(text: str) -> str:
         said = entry[0].partition("\n")[2]
         return f'<dfn id="{escape(term.anchor)}">{escape(term.name)}</dfn>\n{said}'
 
-    return _ENTRY.sub(line, text)
+    head, section, rest = _ENTRY.sub(line, text).partition("\n## ")
+    return f"{head}{section and _by_letter(known.values())}{section}{rest}"
+
+
+def _by_letter(known: Iterable[Term]) -> str:
+    """Links to all terms, each letter followed by its own."""
+    plain = {term.name.strip("`"): term for term in known}
+    lines = []
+    for letter, names in groupby(sorted(plain, key=str.lower), key=lambda name: name[0].upper()):
+        links = (f'<a href="#{escape(plain[name].anchor)}">{escape(name)}</a>' for name in names)
+        lines.append(f"<span><b>{letter}</b>&nbsp;{' · '.join(links)}</span>")
+    return f'\n<p class="letters" data-search-exclude>{" ".join(lines)}</p>\n'
 
 
 class Glossary:

@@ -23,7 +23,7 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
     nothing   the digits that the interval pays for, three at most
     speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
               `as fast` where the verdict is `same` alone; where it is undecided what the interval
-              leaves open, `not clearly faster or slower (within 4%)`
+              leaves open, `about as fast (within 4%)`
     speed over VARIANT   the same over another row of its operation and quantity, block by block
     range     the value with its interval, for tables and folds
     expect    what a reader's own should lie between: `41 µs to 63 µs`

@@ -2,7 +2,7 @@
 
     [[when claim:slice-doubles-fp16 is holds]]
     The slice takes twice as long, as the seed says.
-    [[when fails, holds only where]]
+    [[when fails, holds in part]]
     Here it does not: [[claim:slice-doubles-fp16 | evidence]]
     [[end]]
 

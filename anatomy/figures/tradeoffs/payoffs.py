@@ -242,7 +242,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     steps = breakeven.axis(cell.x for cell in cells)
     numeric = all(breakeven.is_number(step) and step > 0 for step in steps)
     ticks = [(step if numeric else label(wanted.x, step), label(wanted.x, step)) for step in steps]
-    points, ranges, said = [], [], []
+    points, ranges, alike = [], [], {}
     for cell in sorted(drawn, key=lambda cell: steps.index(cell.x)):
         point = {"series": cell.variant, "x": cell.x if numeric else label(wanted.x, cell.x)}
         point |= {"value": cell.value, "low": cell.low, "high": cell.high}
@@ -253,7 +253,8 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
         for each in found:
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
-        said.append(f"<li>{tables.code(variant)} {_sentence(line, found, wanted)}</li>")
+        alike.setdefault(_sentence(line, found, wanted), []).append(tables.code(variant))
+    said = [f"<li>{_subject(names)} {sentence}</li>" for sentence, names in alike.items()]
     counted = wanted.counted
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
     band = 0.0 if counted else rows.noise_floor(cell.row for cell in drawn)
@@ -272,6 +273,11 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
         said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
     picture = svg.chart([("", drawing)], f"{named} {SEE_TABLE}")
     return picture + f'<ul class="breaks">{"".join(said)}</ul>'
+
+
+def _subject(names: Sequence[str]) -> str:
+    """Variants of which one sentence is true: `a`, or `a, b and c: each`."""
+    return f"{', '.join(names[:-1])} and {names[-1]}: each" if names[1:] else names[0]
 
 
 def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted: Wanted) -> str:
@@ -299,8 +305,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         said = f"is shown to pay at {name} {yes}; not at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
     elif known:
-        said = f"is {'' if yes else 'not '}shown to pay at {'every' if yes else 'any'} {name} "
-        said += f"measured ({yes or no})."
+        said = f"is shown to pay at {'every' if yes else 'no'} {name} measured ({yes or no})."
     else:
         said = "has no value."
     said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""

@@ -303,7 +303,7 @@ def test_flash_is_faster_by_two_to_four_or_not(edited):
     assert more.word == claims.HOLDS and more.deviation > 1, "more than promised keeps a promise"
     assert edited(name, faster(2)).word == claims.FAILS
     short = edited(name, faster(3, lambda row: row["sequence"] == 128))
-    assert short.word == claims.ONLY_WHERE and "except for N=128" in short.condition
+    assert short.word == claims.IN_PART and "except for N=128" in short.condition
     wide = edited(name, lambda row: row.update(noise_floor=0.9))
     assert wide.word == claims.INCONCLUSIVE
 
@@ -332,7 +332,7 @@ def test_memory_is_linear_in_flash_and_quadratic_by_hand_or_not(edited):
             row["peak_bytes"] = row["sequence"] ** 2
 
     grown = edited(name, squared)
-    assert grown.word == claims.ONLY_WHERE and "for manual" in grown.condition
+    assert grown.word == claims.IN_PART and "for manual" in grown.condition
 
     def constant(row):
         row["peak_bytes"] = row.get("peak_bytes") and 2**30
@@ -372,7 +372,7 @@ def test_without_an_account_of_memory_there_is_no_exponent(edited):
 def test_sdpa_is_one_kernel_where_the_census_says_so(edited):
     name = "sdpa-is-one-kernel"
     where = edited(name)
-    assert where.word == claims.ONLY_WHERE and "except for math" in where.condition
+    assert where.word == claims.IN_PART and "except for math" in where.condition
     assert "math 4; efficient 1; flash 1; cudnn 1; default 1" in where.evidence
 
     def two(row):

@@ -78,7 +78,7 @@ def test_attention_is_one_node_where_it_is(edited):
 def test_fused_attention_is_twice_as_fast_where_it_is(edited):
     name = "fused-attention-is-faster"
     found = edited(name, "costs")
-    assert found.word == claims.ONLY_WHERE and found.condition.startswith("except for T=128")
+    assert found.word == claims.IN_PART and found.condition.startswith("except for T=128")
 
     def factor(by: float):
         def change(row):
@@ -99,7 +99,7 @@ def test_fused_attention_is_twice_as_fast_where_it_is(edited):
 def test_half_of_the_nodes_change_a_shape_or_not(edited):
     name = "shape-nodes-share"
     found = edited(name, "census")
-    assert found.word == claims.ONLY_WHERE
+    assert found.word == claims.IN_PART
     assert "17 of 27, or of 40 with the ends (efficient, flash, cudnn, default)" in found.evidence
 
     def share(part: float):
@@ -116,7 +116,7 @@ def test_half_of_the_nodes_change_a_shape_or_not(edited):
 def test_a_view_costs_what_its_slope_says_and_a_copy_what_it_launches(edited):
     name = "shape-nodes-cost-nothing"
     found = edited(name, "costs")
-    assert found.word == claims.ONLY_WHERE and "unbind" in found.evidence
+    assert found.word == claims.IN_PART and "unbind" in found.evidence
     assert found.measured.unit == "s" and found.measured.value == autograd_rows.VIEW_S
 
     def free(row):
@@ -138,7 +138,7 @@ def test_a_view_costs_what_its_slope_says_and_a_copy_what_it_launches(edited):
 def test_the_size_of_the_graph_is_constant_but_for_one_sequence(edited):
     name = "graph-size-constant"
     found = edited(name, "census")
-    assert found.word == claims.ONLY_WHERE and "manual B=1" in found.condition
+    assert found.word == claims.IN_PART and "manual B=1" in found.condition
     same = edited(name, "census", lambda r: r.get("op") == "sizes" and r.update(nodes=46))
     assert same.word == claims.HOLDS
 
@@ -146,7 +146,7 @@ def test_the_size_of_the_graph_is_constant_but_for_one_sequence(edited):
 def test_the_name_of_the_fused_node_is_the_one_that_ran(edited):
     name = "efficient-backward-node"
     found = edited(name, "census")
-    assert found.word == claims.ONLY_WHERE and "for fp32" in found.condition
+    assert found.word == claims.IN_PART and "for fp32" in found.condition
     own = autograd_claims.EFFICIENT_NODE
     assert edited(name, "census", lambda row: row.update(fused_node=own)).word == claims.HOLDS
     assert edited(name, "census", lambda row: row.update(fused_node=None)).word == claims.FAILS
@@ -162,13 +162,13 @@ def test_a_node_is_a_kernel_only_if_each_launches_one(edited):
     def only_fused(row):
         row["kernels_per_call"] = 1 if row["op"] == "default" else 2
 
-    assert edited(name, "nodes", only_fused).word == claims.ONLY_WHERE
+    assert edited(name, "nodes", only_fused).word == claims.IN_PART
 
 
 def test_lines_add_nodes_or_not(edited):
     name = "every-operation-adds-nodes"
     found = edited(name, "census")
-    assert found.word == claims.ONLY_WHERE and "x.detach()" in found.evidence
+    assert found.word == claims.IN_PART and "x.detach()" in found.evidence
     one = edited(name, "census", lambda r: "nodes_added" in r and r.update(nodes_added=1))
     assert one.word == claims.HOLDS
 
@@ -187,7 +187,7 @@ def test_one_graph_stands_for_layers_of_any_size(edited):
         if row.get("op") == "sizes":
             row["saved_bytes"] = 2**20
 
-    assert edited(name, "census", only_memory).word == claims.ONLY_WHERE
+    assert edited(name, "census", only_memory).word == claims.IN_PART
 
 
 # The drawing.

@@ -48,7 +48,7 @@ def test_speed_kept_is_the_inverse_of_the_ratio(verdict):
     found = verdict("checkpointing-speed")
     assert found.word == claims.HOLDS, "who keeps more speed than promised was not misled"
     slow = verdict("checkpointing-speed", change=faster(2.0, "every layer"))
-    assert (slow.word, slow.condition) == (claims.ONLY_WHERE, "for selective, 5 of 10 cases")
+    assert (slow.word, slow.condition) == (claims.IN_PART, "for selective, 5 of 10 cases")
     assert "every layer 0.39" in slow.evidence
     both = verdict("checkpointing-speed", change=faster(2.0, "every layer", "selective"))
     assert both.word == claims.FAILS
@@ -61,7 +61,7 @@ def test_a_floor_as_wide_as_the_claim_leaves_speed_undecided(verdict):
 
 def test_memory_counts_with_weights_and_without(verdict):
     found = verdict("checkpointing-memory")
-    assert found.word == claims.ONLY_WHERE and found.condition.startswith("for every layer 8192")
+    assert found.word == claims.IN_PART and found.condition.startswith("for every layer 8192")
 
     def much(row):
         row |= {"memory_ratio": 0.6, "total_memory_ratio": 0.6}
@@ -73,7 +73,7 @@ def test_memory_counts_with_weights_and_without(verdict):
         row["total_memory_ratio"] = 0.4
 
     found = verdict("checkpointing-memory", change=weights)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for with weights, 10 of 20 cases")
+    assert (found.word, found.condition) == (claims.IN_PART, "for with weights, 10 of 20 cases")
 
     def both(row):
         row["memory_ratio"] = 0.45
@@ -103,7 +103,7 @@ def test_layers_stand_until_something_as_small_is_faster(verdict):
     # Less memory for more time is another point of the frontier.
     assert verdict("checkpoint-at-layers", change=as_small).word == claims.HOLDS
     found = verdict("checkpoint-at-layers", change=faster(0.8, "halves of a layer"))
-    assert found.word == claims.ONLY_WHERE and "halves of a layer" in found.condition
+    assert found.word == claims.IN_PART and "halves of a layer" in found.condition
     assert "halves of a layer (train" in found.evidence
 
 
@@ -144,7 +144,7 @@ def test_what_could_not_be_run_is_left_out_and_counted(verdict):
 
 def test_dividing_by_steps_holds_where_the_tokens_are_equal(verdict):
     found = verdict("divide-loss-by-steps")
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for equal lengths, 9 of 27 cases")
+    assert (found.word, found.condition) == (claims.IN_PART, "for equal lengths, 9 of 27 cases")
     assert verdict("weighted-by-tokens-is-exact").word == claims.HOLDS
 
 
@@ -168,7 +168,7 @@ def test_verdicts_on_gradients_flip_with_their_errors(verdict):
 def test_accumulating_is_cheaper_where_a_part_of_the_batch_is_still_large(verdict):
     name = "accumulation-before-checkpointing"
     found = verdict(name)
-    assert (found.word, found.condition) == (claims.ONLY_WHERE, "for 32768 tokens, 1 of 3 cases")
+    assert (found.word, found.condition) == (claims.IN_PART, "for 32768 tokens, 1 of 3 cases")
 
     def large(row):
         if "steps" in row["variant"]:

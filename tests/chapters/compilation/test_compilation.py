@@ -21,17 +21,17 @@ CPU = torch.device("cpu")
 FEW, WRITTEN = LAYER.values()
 SNIPPET = Path(__file__).parents[3] / "snippets" / "graph_break_check.py"
 NEEDED = {
-    "compile-is-faster": claims.ONLY_WHERE,
+    "compile-is-faster": claims.IN_PART,
     "compile-always": claims.INCONCLUSIVE,  # what is near 1 is open
-    "compile-memory-neutral": claims.ONLY_WHERE,
+    "compile-memory-neutral": claims.IN_PART,
     "reduce-overhead-for-training": claims.INCONCLUSIVE,
     "max-autotune-for-inference": claims.NOT_MEASURABLE,
-    "graph-breaks-kill": claims.ONLY_WHERE,
-    "fullgraph-detects-breaks": claims.ONLY_WHERE,
+    "graph-breaks-kill": claims.IN_PART,
+    "fullgraph-detects-breaks": claims.IN_PART,
     "causes-of-graph-breaks": claims.HOLDS,
     "print-breaks-graphs": claims.HOLDS,
     "compiling-takes-minutes": claims.HOLDS,
-    "shapes-recompile": claims.ONLY_WHERE,
+    "shapes-recompile": claims.IN_PART,
     "compile-doubles-training": claims.FAILS,
 }
 
@@ -213,7 +213,7 @@ def test_what_fullgraph_lets_pass_is_named(root):
     found = verdict("fullgraph-detects-breaks", root=root)
     assert found.condition == "except for .item(), mask of unknown size, in 10 of 12 cases"
     change(root, "compilation.detection", lambda row: row.update(fullgraph="raises"))
-    assert verdict("fullgraph-detects-breaks", root=root).word == claims.ONLY_WHERE
+    assert verdict("fullgraph-detects-breaks", root=root).word == claims.IN_PART
     change(root, "compilation.detection", lambda row: row.update(breaks=1))
     assert verdict("fullgraph-detects-breaks", root=root).word == claims.HOLDS
 

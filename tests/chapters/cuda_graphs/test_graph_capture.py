@@ -201,7 +201,7 @@ def say(row, word: str, ratio: float) -> None:
 
 def test_graphs_are_faster_only_where_kernels_are_short(recorded):
     found = verdict("cuda-graphs-are-faster", recorded)
-    assert found.word == claims.ONLY_WHERE and "under 3 µs" in found.condition
+    assert found.word == claims.IN_PART and "under 3 µs" in found.condition
     assert "1.00× (over 100 µs)" in found.evidence, "long kernels are told apart from short ones"
     assert found.measured.unit == "x" and found.measured.high > 1.5
 
@@ -228,7 +228,7 @@ def test_the_verdict_on_graphs_follows_the_rows(word, ratio, expected, recorded)
 
 def test_memory_is_neutral_where_a_graph_holds_no_more_than_the_loop(recorded):
     found = verdict("cuda-graphs-memory-neutral", recorded)
-    assert found.word == claims.ONLY_WHERE and "one pool" in found.condition
+    assert found.word == claims.IN_PART and "one pool" in found.condition
     assert "pools of their own 1.00× to 4.00×" in found.evidence
 
     def without_pool(row):

@@ -320,7 +320,7 @@ def test_where_the_counters_say_five_it_holds_there(tmp_path):
 
     edited(tmp_path, "ladder.traffic", five)
     found = verdict("dram-access-falls", root=tmp_path)
-    assert found.word == claims.ONLY_WHERE and "512" in found.condition
+    assert found.word == claims.IN_PART and "512" in found.condition
 
 
 def test_fewer_bytes_are_told_only_where_no_repeat_has_more(tmp_path):

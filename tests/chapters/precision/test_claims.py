@@ -51,15 +51,15 @@ def retimed(factor):
 
 def test_the_verdicts_of_the_made_up_card(root):
     words = {
-        "mixed-precision-is-faster": claims.ONLY_WHERE,
-        "end-to-end-speed-up": claims.ONLY_WHERE,
+        "mixed-precision-is-faster": claims.IN_PART,
+        "end-to-end-speed-up": claims.IN_PART,
         "mixed-precision-halves-memory": claims.FAILS,
         "mixed-precision-halves-activations": claims.HOLDS,
         "bf16-range-is-fp32s": claims.HOLDS,
         "bf16-needs-no-scaling": claims.HOLDS,
         "fp16-for-inference": claims.NOT_MEASURABLE,
-        "fp8-pays-with-quantisation": claims.ONLY_WHERE,
-        "fp8-halves-a-product": claims.ONLY_WHERE,
+        "fp8-pays-with-quantisation": claims.IN_PART,
+        "fp8-halves-a-product": claims.IN_PART,
         "fp8-is-hopper": claims.FAILS,
     }
     for name, word in words.items():
@@ -76,7 +76,7 @@ def test_the_verdicts_of_the_made_up_card(root):
         ({"tf32": 1.0, "16 bits": 1 / 1.4}, None, claims.FAILS),
         ({"tf32": 1.0, "16 bits": 1 / 3}, None, claims.HOLDS),
         ({"tf32": 1.0, "16 bits": 1 / 1.7}, 0.5, claims.INCONCLUSIVE),
-        ({"tf32": 0.5, "16 bits": 1 / 1.7}, None, claims.ONLY_WHERE),
+        ({"tf32": 0.5, "16 bits": 1 / 1.7}, None, claims.IN_PART),
     ],
 )
 def test_a_step_is_as_much_faster_as_claimed_or_not(name, times, floor, word, root):
@@ -114,7 +114,7 @@ def test_memory_is_halved_if_all_of_it_is(root):
 
     edited(root, "training", keep)
     result = verdict("mixed-precision-halves-activations", root)
-    assert result.word == claims.ONLY_WHERE and "for amp bf16" in result.condition
+    assert result.word == claims.IN_PART and "for amp bf16" in result.condition
 
 
 def test_without_an_account_of_memory_there_is_no_verdict_on_the_peak(root):
@@ -135,7 +135,7 @@ def test_bf16_that_gains_by_scaling_needs_it(column, value, root):
 
     edited(root, "gradients", lose)
     result = verdict("bf16-needs-no-scaling", root)
-    assert result.word == claims.ONLY_WHERE and "except for small" in result.condition
+    assert result.word == claims.IN_PART and "except for small" in result.condition
 
 
 def test_a_narrower_range_is_not_fp32s(root):

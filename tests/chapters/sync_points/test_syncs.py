@@ -93,7 +93,7 @@ def test_a_line_that_does_not_wait_is_told_apart(tmp_path):
             row["waits"] = False
 
     result = edited(tmp_path, "hidden-synchronizations", free)
-    assert result.word == claims.ONLY_WHERE and "print does not wait" in result.evidence
+    assert result.word == claims.IN_PART and "print does not wait" in result.evidence
 
 
 def test_trials_that_disagree_decide_nothing_and_a_cpu_says_what_it_lacks(tmp_path):
@@ -127,7 +127,7 @@ def test_a_rule_that_holds_everywhere_needs_no_measurement(ratio, half, word, tm
     ("factor", "pace", "word"),
     [
         (2.0, ("host", "GPU"), claims.FAILS),
-        (2.0, ("host",), claims.ONLY_WHERE),
+        (2.0, ("host",), claims.IN_PART),
         (None, ("host", "GPU"), claims.NOT_MEASURABLE),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_late_readback_is_held_against_one_at_once(factor, pace, word, tmp_pat
 
     found = edited(tmp_path, "late-readback-costs-less", slowed)
     assert found.word == word
-    if word == claims.ONLY_WHERE:
+    if word == claims.IN_PART:
         assert found.condition.startswith("for steps whose pace the GPU sets")
 
 

@@ -25,7 +25,7 @@ def test_copies_that_never_wait_make_the_rule_false_and_some_make_it_conditional
         row["waits"] = None if "waits" not in row else not row.get("pinned")
 
     some = edited(tmp_path, "to-device-synchronizes", pinned_is_free)
-    assert some.word == claims.ONLY_WHERE and "pageable" in some.condition
+    assert some.word == claims.IN_PART and "pageable" in some.condition
 
 
 def test_the_other_direction_says_nothing_of_copies_to_the_gpu(tmp_path):

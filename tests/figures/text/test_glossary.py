@@ -29,6 +29,16 @@ def test_a_term_has_its_variants_and_its_first_sentence():
     assert '<dfn id="term-warp">warp</dfn>\n:   A group' in page and "warps" not in page
 
 
+def test_all_words_stand_by_letter_over_the_first_section():
+    text = "Words.\n\n## GPU\n\nwarp\n:   Threads.\n\n`wide`\n:   A mark.\n\nA/A\n:   Noise.\n"
+    wanted = (
+        '<b>A</b>&nbsp;<a href="#term-a-a">A/A</a></span> <span><b>W</b>&nbsp;<a href="#term-warp">'
+    )
+    assert wanted in glossary.with_anchors(text).partition("## GPU")[0]
+    assert '<a href="#term-wide">wide</a></span></p>' in glossary.with_anchors(text)
+    assert "letters" not in glossary.with_anchors(TEXT)  # without sections it has no place
+
+
 def test_a_word_that_is_explained_twice_is_an_error():
     with pytest.raises(AnatomyError, match="'warps' is explained twice"):
         glossary.terms(TEXT + "\nlane, warps\n:   One thread.\n")
