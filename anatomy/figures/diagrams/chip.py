@@ -77,6 +77,7 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
     parts = (
         ("registers", "nearest, private to a thread"),
         ("shared memory, L1", "shared by the SM's threads"),
+        ("fp32 units", "one multiply-add at a time, each thread"),
         ("tensor cores", "multiply small tiles of matrices"),
     )
     for at, (name, what) in enumerate(parts):
