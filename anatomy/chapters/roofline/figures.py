@@ -102,7 +102,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
             continue  # what computes nothing has no place on the axis
         marks.append(one.mark(str(number), told, row["variant"]))
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    names = ", ".join(f"{number} {escape(row['variant'])}" for number, row in enumerate(table, 1))
+    names = "; ".join(f"{number}. {escape(row['variant'])}" for number, row in enumerate(table, 1))
     key = f'<p class="key">{names}.</p>'
     return with_table((every, slope, marks), "Operations on the measured roofs", head, lines) + key
 
