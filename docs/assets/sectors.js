@@ -46,7 +46,7 @@ addEventListener("DOMContentLoaded", () => {
       const rate = measured[`${s},${o}`];
       place.querySelector("p").textContent =
         `${found.size} sectors touched, ${(100 * used).toPrecision(3)}% of their bytes used. ` +
-        (rate ? `Measured from HBM: ${rate}.` : "Not measured: only one of the two was moved.");
+        (rate ? `Measured from HBM: ${rate}.` : "Not measured: the experiments move one slider at a time.");
     }
     for (const each of [stride, offset]) each.addEventListener("input", draw);
     draw();

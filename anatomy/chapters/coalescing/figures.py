@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from anatomy.chapters.coalescing.sectors import SECTOR_BYTES, sectors, useful_share
-from anatomy.figures import framing
+from anatomy.figures import framing, tables
+from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, Canvas
 from anatomy.judge import rows
@@ -15,12 +16,15 @@ from anatomy.table import units
 
 PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
 SHOWN = 132  # sectors: those of a warp at the largest stride, and of the largest offset
+TERA = 1e12  # bytes per second, the chart's unit
 LANE, SAID, BAR = 52.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
 
 
-def touched(places: Iterable[tuple[int, int]], *, caption: str | None = None) -> str:
+def touched(
+    places: Iterable[tuple[int, int]], *, sliders: bool = False, caption: str | None = None
+) -> str:
     """The sectors of 32 bytes that a warp touches at some strides in elements and offsets in bytes,
-    with the bandwidth that was measured there; a script lets the reader choose others.
+    with the bandwidth that was measured there; with `sliders` a script lets the reader choose.
 
         touched([(1, 0), (2, 0), (1, 4)], caption="Filled sectors are moved.")
     """
@@ -38,11 +42,41 @@ def touched(places: Iterable[tuple[int, int]], *, caption: str | None = None) ->
             f"{_named(place)}: {text}" for place, text in said.items()
         )
         drawn = canvas.both(lambda sheet: _rows(sheet, said), f"{label}.")
+        if not sliders:
+            return drawn
         rates = {f"{s},{o}": _rate(row) for (s, o), row in measured.items()}
         chosen = escape(json.dumps(rates, separators=(",", ":")))
         return f'{drawn}<div class="sectors" data-measured="{chosen}"></div>'
 
     return framing.exhibit(found, caption, draw)
+
+
+def offsets(*, caption: str | None = None) -> str:
+    """Bandwidth over the offset at which a warp's reads begin, from HBM and from L1, and beside
+    each mark a hollow one for what the sectors predict."""
+    found = current().find("coalescing.offsets")
+
+    def draw() -> str:
+        every = [rows.derived(row, None) for row in found.recording.rows]
+        timed = [row for row in every if row["role"] != "again" and _rate(row)]
+        if not timed:
+            return figures.refused(every)
+        points, lines = [], []
+        for row in timed:
+            name = f"{row['op']}, {row['offset_bytes']} bytes: {_rate(row)}"
+            low, high = (row["bytes"] / row[end] / TERA for end in ("high_s", "low_s"))
+            point = {"series": row["op"], "x": row["offset_bytes"], "value": row["rate"] / TERA}
+            told = {"low": low, "high": high, "hover": name}
+            points.append(point | told | {"predicted": row["predicted_rate"] / TERA})
+            rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
+            lines.append([row["op"], str(row["offset_bytes"]), *rates])
+        titles = ("offset in bytes", "TB/s of bytes asked for")
+        drawing = svg.Drawing("steps.predicted", (points, list(range(0, 129, 32)), titles))
+        head = ("reads", "#offset, bytes", "#measured", "#predicted")
+        label = "Bandwidth over the offset, measured and predicted by sectors."
+        return svg.chart([("", drawing)], label) + figures.twin(tables.listed(head, lines, label))
+
+    return framing.exhibit([found], caption, draw)
 
 
 def _named(place: tuple[int, int]) -> str:

@@ -27,6 +27,14 @@ def ridge(peak: float, bandwidth: float) -> float:
     return peak / bandwidth
 
 
+calculation(
+    "sweep-corner",
+    unit="FLOP/B",
+    peak='roofline.intensity."1024 FMAs".rate',
+    bandwidth="limit:copy",
+)(ridge)
+
+
 @calculation("softmax-floor", unit="s", bandwidth="limit:copy")
 def softmax_floor(bandwidth: float) -> float:
     """A read and a write of 8192 x 8192 bf16 values over the bandwidth."""

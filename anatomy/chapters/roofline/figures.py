@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import log
 
 from anatomy.chapters.roofline import requirements, roofs
 from anatomy.chapters.roofline.claims import ABOVE
@@ -18,11 +17,9 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
-NAMED = 128  # FMAs: the words of the roofs stand over the marks beyond
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
-BEYOND_L1 = 2**20  # bytes that no SM's own cache holds
-CLOSE = {"at": 1.6, "value": 1.4}  # marks within these factors share their numbers
+L2 = ("read by all, levels", "level 2")  # day 4: the L1 caches are level 1
 
 
 def sweep(*, caption: str | None = None) -> str:
@@ -43,14 +40,12 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     matmul = [each | {"series": "fp32 matmul"} for each in every if each["series"] == "fp32"]
     peak, ridge = _flat(points), _flat(points) / slope["bandwidth"]
     text = f"the sweep's own: {units.rate(peak, 'FLOP/s')}"
-    fitted = next((row["ridge"] for row in points if row.get("ridge")), ridge)
-    own = {"peak": peak, "ridge": ridge, "text": units.significant(fitted), "hover": text}
+    own = {"peak": peak, "ridge": ridge, "text": units.significant(ridge), "hover": text}
     roof = [*matmul, own | {"series": "multiply-adds"}]
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        named = row["fmas"].bit_count() == 1 and row["fmas"] <= NAMED
-        marks.append(one.mark(str(row["fmas"]) if named else ""))
+        marks.append(one.mark(str(row["fmas"]) if row["fmas"].bit_count() == 1 else ""))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
@@ -76,7 +71,7 @@ def operations(*, caption: str | None = None) -> str:
         every = found.recording.rows
         there = sorted((row for row in every if _timed(row)), key=_intensity)
         size = found.recording.data["machine"].get("l2_bytes") or 0
-        reads = _cached_reads(cache.recording.rows, size) if cache.recording else None
+        reads = _cached_reads(cache.recording.rows) if cache.recording else None
         drawn = _placed(there, ceilings, reads, size) if there else ""
         return drawn + figures.refused(every)
 
@@ -97,27 +92,26 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
         of = (
             f'{units.percent(share)} <span class="ci">{least.roof}</span>' if least else tables.NONE
         )
+        if reads and _from_cache(row, share, cache):
+            inside = row["bytes"] / reads / row["median_s"]
+            told += f", {units.percent(inside)} of the L2's reads"
+            of += f'<br>{units.percent(inside)} <span class="ci">L2</span>'
         name, why = f"{number}. {escape(row['variant'])} {size}", escape(reason(row, share, cache))
         lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        mark = one.mark(str(number), told)
-        near = (each for each in marks if each["number"] and _close(each, mark))
-        if first := next(near, None):
-            first["number"] += f", {number}"
-            mark["number"] = ""
-        marks.append(mark)
-    for mark in marks:
-        mark["crowded"] = any(_in_the_way(other, mark) for other in marks)
+        marks.append(one.mark(str(number), told, row["variant"]))
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    return with_table((every, slope, marks), "Operations on the measured roofs", head, lines)
+    names = "; ".join(f"{number}. {escape(row['variant'])}" for number, row in enumerate(table, 1))
+    key = f'<p class="key">{names}.</p>'
+    return with_table((every, slope, marks), "Operations on the measured roofs", head, lines) + key
 
 
-def _cached_reads(ladder: Sequence[Row], cache_bytes: int) -> float | None:
-    """Bytes per second of the best sets that every SM reads, of those which the L2 alone holds."""
-    own = [row for row in ladder if row.get("op") == "read by all" and _timed(row)]
-    own = [row for row in own if BEYOND_L1 <= row["working_set_bytes"] <= cache_bytes / 2]
-    return max((row["bytes"] / row["median_s"] for row in own), default=None)
+def _cached_reads(ladder: Sequence[Row]) -> float | None:
+    """Bytes per second of the level of reads that is the L2's."""
+    return next(
+        (row.get("level_rate") for row in ladder if (row["op"], row["variant"]) == L2), None
+    )
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:
@@ -126,10 +120,9 @@ def reason(row: Row, share: float | None, cache_bytes: int) -> str:
     if share is None:
         return ""
     if share > 1 + ABOVE:
-        inside = row["limit"] in DRAM and row["bytes"] <= cache_bytes
-        return (
-            "its bytes stay in the L2" if inside else "a higher clock, or fewer bytes than counted"
-        )
+        if _from_cache(row, share, cache_bytes):
+            return "its bytes stay in the L2"
+        return "a higher clock, or fewer bytes than counted"
     if share >= AT_ROOF:
         return "at its roof"
     told = []
@@ -143,15 +136,10 @@ def reason(row: Row, share: float | None, cache_bytes: int) -> str:
     return "; ".join(told) or "not explained by what was recorded"
 
 
-def _close(one: dict, other: dict) -> bool:
-    """Whether the numbers of two marks would lie on each other."""
-    return all(abs(log(one[end] / other[end])) < log(factor) for end, factor in CLOSE.items())
-
-
-def _in_the_way(other: dict, mark: dict) -> bool:
-    """Whether a mark lies where another's numbers would stand, on its right, on a phone."""
-    right = 1 < other["at"] / mark["at"] < 10 ** (0.25 + 0.17 * len(mark["number"]))
-    return bool(mark["number"]) and right and abs(log(other["value"] / mark["value"])) < log(1.5)
+def _from_cache(row: Row, share: float | None, cache_bytes: int) -> bool:
+    """Whether it is too fast for HBM, and all its bytes fit the L2."""
+    above = share is not None and share > 1 + ABOVE
+    return above and row["limit"] in DRAM and row["bytes"] <= cache_bytes
 
 
 def _intensity(row: Row) -> float:
@@ -204,5 +192,5 @@ def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> Non
             sheet.words(left + 4, top + 10.5, what, size=11)
         end = left + size * seen
         sheet.line((end, y - 3), (end, y + 32), colour=canvas.INK, thick=2)
-        sheet.words(max(end + 5, left + 72), y + 20, units.seconds(seen, most=2))
+        sheet.words(max(end + 5, left + 72), y + 20, units.seconds(seen))
         y += 46

@@ -7,8 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from anatomy.figures.charts import grammar
+from anatomy.figures.charts import grammar, labels, tradeoffs
 from anatomy.figures.charts.grammar import CHARACTER, DESK, MUTED, Data, Spec, Titles
+from anatomy.figures.charts.tradeoffs import Plane, Scale
 
 # Verdict on a claim -> colour and shape of its mark.
 VERDICTS = {
@@ -67,8 +68,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
     `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
     kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
-    byte, each with its `number`: their names would lie on the roofs. It stands on the right of a
-    mark left of all ridges that is not `crowded` there, else on the left."""
+    byte: on a desk each has its `name` beside it, on a phone its `number`."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     lowest = min((point["at"] for point in points), default=left)
@@ -85,12 +85,14 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
     bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
     bottom = min([bottom, *(point["low"] / 2 for point in points)])
+    inner, height = width - tradeoffs.LEFT - tradeoffs.RIGHT, 440 if points else 320
+    plane = Plane(Scale(left, right, True, inner), Scale(bottom, top, True, height))
     axis = alt.Axis(values=powers_of_ten(left, right), format="~g")
-    scale = grammar.log_scale(left, right)
-    x = alt.X("at:Q", scale=scale, title="operations per byte, FLOP/B", axis=axis)
-    axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s")
-    scale = grammar.log_scale(bottom, top)
-    y = alt.Y("value:Q", scale=scale, title="measured ceiling, FLOP/s", axis=axis)
+    x = alt.X("at:Q", scale=plane.across.drawn(), title="operations per byte, FLOP/B", axis=axis)
+    extent = {"minExtent": tradeoffs.EXTENT, "maxExtent": tradeoffs.EXTENT}
+    axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s", **extent)
+    title = "operations a second, FLOP/s" if points else "measured ceiling, FLOP/s"
+    y = alt.Y("value:Q", scale=plane.up.drawn(), title=title, axis=axis)
     names = grammar.members(roofs)
     colour, shape = grammar.series(names, grammar.legend(names, width))
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")
@@ -98,20 +100,9 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
     beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
     # At the right end of a roof nothing else is in the way of its words.
-    ends = grammar.on(_labels(roofs, short=width <= DESK), x=alt.value("width"), y=y)
+    said = _labels(roofs, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
-    for side, align, away in (("<", "left", 9), (">=", "right", -9)):
-        left_of = [p["at"] >= min(ridges) or bool(p.get("crowded")) for p in points]
-        some = [p for p, at in zip(points, left_of, strict=True) if at == (side == ">=")]
-        if some:  # a name stands where the slope is not
-            layer = grammar.on(some, x=x, y=y, description="hover:N")
-            name = {"align": align, "dx": away, "baseline": "middle", "fontWeight": 600}
-            name |= {"stroke": grammar.PAPER, "strokeWidth": 3}  # roofs pass behind it
-            calls += [
-                grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle")),
-                grammar.words(layer, "number", name),
-            ]
     if steeper := limits.get("steeper"):
         corner = max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]
         line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
@@ -120,15 +111,39 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         under_right = {"align": "right", "baseline": "bottom", "dx": -4, "color": MUTED}
         under_right["dy"] = -5 if width > DESK else -22  # over the other words where both meet
         words = named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N")
-        calls = [dashed, words, *calls]  # it passes behind the names, too
+        calls = [dashed, words]  # it passes behind the names
+    if points:
+        words = [labels.Box(44, height - 16, 44 + labels.width(limits["name"]), height)]
+        for each in said:
+            level = plane.pixels(right, each["value"])[1]
+            words.append(
+                labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
+            )
+        calls += _calls(points, words, plane, (x, y), names=width > DESK)
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
-        grammar.words(ends, how=above),
+        grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above),
         under.mark_text(**beside).encode(text="text:N"),
         *calls,
     ]
-    return grammar.framed(layers, width, 400 if points else 320)
+    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
+
+
+def _calls(points, words, plane: Plane, axes, *, names: bool) -> list[alt.Chart]:
+    """The marks of calls with their names, or numbers, none on another nor on what is `words`."""
+    x, y = axes
+    where = [(*plane.pixels(p["at"], p["value"]), p["name" if names else "number"]) for p in points]
+    boxes = words + [labels.around(*here) for *here, name in where if not name]
+    found = labels.placed([each for each in where if each[2]], boxes, [], plane.size)
+    layer = grammar.on(points, x=x, y=y, description="hover:N")
+    calls = [grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle"))]
+    if led := plane.leaders(found, ("at", "value", "to_x", "to_y")):
+        leaders = grammar.on(led, x=x, y=y, x2="to_x:Q", y2="to_y:Q")
+        calls.insert(0, leaders.mark_rule(color=MUTED, strokeWidth=1))
+    same = alt.X("x:Q", **{key: x[key] for key in ("scale", "title", "axis")})
+    halo = {"stroke": grammar.PAPER, "strokeWidth": 3}  # roofs pass behind the names
+    return [*calls, *plane.names(found, same, y, **halo), *plane.names(found, same, y)]
 
 
 def claimed(points: Data, *, width: int) -> Spec:

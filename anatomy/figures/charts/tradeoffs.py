@@ -1,6 +1,6 @@
 """Time against a count with the line of what nothing beats, on a plane that knows its pixels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import dist, exp, log
@@ -83,12 +83,12 @@ class Plane:
         ends = ([*self.point(*one).values(), *self.point(*other).values()] for one, other in lines)
         return [dict(zip(fields, each, strict=True)) for each in ends]
 
-    def names(self, named: Labels, x: alt.X, y: alt.Y, size: float = 11) -> Iterator[alt.Chart]:
-        """Names in their places, a layer for each side that they are fixed at."""
+    def names(self, named: Labels, x: alt.X, y: alt.Y, size: float = 11, **more: Any):
+        """Names in their places, a layer for each side that they are fixed at; `more` sets them."""
         for align in ("left", "center", "right"):
             mine = [label for label in named if label.align == align]
             texts = [self.point(each.anchor, each.y) | {"text": each.text} for each in mine]
-            how = {"fontSize": size, "baseline": "middle", "align": align}
+            how = {"fontSize": size, "baseline": "middle", "align": align} | more
             if texts:
                 yield grammar.words(grammar.on(texts, x=x, y=y), how=how)
 

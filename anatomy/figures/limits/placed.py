@@ -40,12 +40,13 @@ class Placed(NamedTuple):
         rate, low, high = self.rates
         return units.rate(rate, "FLOP/s", low, high)
 
-    def mark(self, number: str, more: str = "") -> dict[str, Any]:
-        """Its mark on a roofline, with what is told of it where a reader points."""
+    def mark(self, number: str, more: str = "", name: str | None = None) -> dict[str, Any]:
+        """Its mark on a roofline, called by its number where no `name` is given, with what is told
+        of it where a reader points."""
         rate, low, high = self.rates
         hover = f"{self.label}: {units.significant(self.intensity)} FLOP/B, {self.said}{more}"
         at = {"at": self.intensity, "value": rate, "low": low, "high": high}
-        return at | {"number": number, "hover": hover}
+        return at | {"number": number, "name": number if name is None else name, "hover": hover}
 
 
 def with_table(

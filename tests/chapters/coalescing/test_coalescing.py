@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anatomy import claims, page
-from anatomy.chapters.coalescing import calculations, figures
+from anatomy.chapters.coalescing import calculations, figures, requirements
 from anatomy.chapters.coalescing.sectors import sectors, useful_share
 from anatomy.parts import cuda_kernels
 from anatomy.record import recording
@@ -108,13 +108,15 @@ def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):
 
 def test_the_picture_has_what_was_measured_for_every_stride_and_offset(root):
     with using(synthetic.showing(root=root)):
-        drawn = figures.touched([(1, 0), (8, 0), (1, 4)])
+        drawn = figures.touched([(1, 0), (8, 0), (1, 4)], sliders=True)
+        beside = figures.offsets()
         curve = page.curve("coalescing.strides", x="stride", y="rate", series="op",
                            fit="predicted_rate")  # fmt: skip
     assert "stride 8" in drawn and "32 sectors" in drawn and "TB/s measured" in drawn
     rates = json.loads(re.search(r'data-measured="([^"]*)"', drawn)[1].replace("&quot;", '"'))
     assert {"1,0", "32,0", "1,128"} <= set(rates) and all(rates.values())
     assert "stroke-dasharray" in curve and "GB/s" in curve
+    assert beside.count("<tr") == 1 + 2 * len(requirements.OFFSETS) and "<svg" in beside
 
 
 def test_without_a_recording_the_picture_still_shows_the_sectors(tmp_path):
