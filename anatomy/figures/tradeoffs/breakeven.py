@@ -79,7 +79,8 @@ class Cell:
 @dataclass(frozen=True)
 class Crossing:
     """Where a variant stops paying, or begins to: between the last cell on this side of 1 and the
-    first one on the other, interpolated along the logarithms of coordinate and ratio."""
+    first one on the other. `at` is where the line through all cells, undecided ones too, crosses 1:
+    straight along the logarithms of coordinate and ratio."""
 
     at: float
     before: Cell
@@ -162,16 +163,27 @@ def crossings(line: Sequence[Cell]) -> list[Crossing]:
     """Where cells along a numeric coordinate change sides, faster to slower or the other way. Those
     between, of which nothing is decided, belong to the range in which break-even lies. Along text
     there is nothing to interpolate, and the list is empty."""
-    decided = [cell for cell in line if cell.side and cell.value]
-    if not all(is_number(cell.x) and cell.x > 0 for cell in decided):
+    known = [cell for cell in line if cell.value]
+    if not all(is_number(cell.x) and cell.x > 0 for cell in known):
         return []
+    known.sort(key=lambda cell: cell.x)
     found = []
-    for before, after in pairwise(sorted(decided, key=lambda cell: cell.x)):
+    for before, after in pairwise(cell for cell in known if cell.side):
         if before.side != after.side:
-            part = log(before.value) / (log(before.value) - log(after.value))
-            at = exp(log(before.x) + part * (log(after.x) - log(before.x)))
-            found.append(Crossing(at, before, after))
+            between = known[known.index(before) : known.index(after) + 1]
+            found.append(Crossing(_crossed(between), before, after))
     return found
+
+
+def _crossed(line: Sequence[Cell]) -> float:
+    """Where a line from one side of 1 to the other crosses it. Undecided cells may take it across
+    several times, an odd number of them: then the one in the middle."""
+    at = []
+    for one, other in pairwise(line):
+        if (one.value > 1) != (other.value > 1):
+            part = log(one.value) / (log(one.value) - log(other.value))
+            at.append(exp(log(one.x) + part * (log(other.x) - log(one.x))))
+    return at[len(at) // 2]
 
 
 def need_columns(table: Sequence[Row], *names: str | None) -> None:

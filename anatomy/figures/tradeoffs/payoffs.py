@@ -262,7 +262,8 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     named = f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}."
     what = "it needs as much as the control" if counted else "break-even lies"
     within = "somewhere in it" if counted else "in it"
-    key = [f"shaded: {what} {within}, at the dotted line if the ratio bends nowhere"] * bool(ranges)
+    straight = "at the dotted line if the ratio runs straight from point to point"
+    key = [f"shaded: {what} {within}, {straight}"] * bool(ranges)
     unlike = "the same as the control" if counted else "no difference was shown"
     unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]

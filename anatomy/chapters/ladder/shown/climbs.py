@@ -16,6 +16,8 @@ from anatomy.table import units
 DESK, ROW, TALL = 500, 31.0, 46.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
 LABELS, SHARES, SPEED = 202.0, 46.0, 84.0  # pixels beside the plot of a desk
 VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
+MARK = 13.0  # pixels of a mark; an interval no wider is not drawn
+INTERVAL = "interval of a time, where it is wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 # What a step is bound by -> how the key says it.
@@ -33,6 +35,8 @@ class Step(NamedTuple):
     digit: str
     words: str
     time: float
+    low: float  # ends of its interval
+    high: float
     text: str  # the time, without its unit
     start: float | None  # of the rung that it changes
     speed: str
@@ -81,6 +85,8 @@ def _step(row: Row, view: View, size: float) -> Step:
         digit=str(row["variant"])[:1],
         words=rungs.in_words(row),
         time=row["median_s"] / size,
+        low=row["low_s"] / size,
+        high=row["high_s"] / size,
         text=_digits(row, size),
         start=below["median_s"] / size if below else None,
         speed=_speed(over) if below else "",
@@ -117,14 +123,14 @@ def _limits(table: Sequence[Row], view: View, size: float) -> Mapping[str, float
 
 def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], unit: str) -> None:
     desk = sheet.width > DESK
-    ends = [*(step.time for step in steps), *limits.values()]
+    ends = [*(end for step in steps for end in (step.low, step.high)), *limits.values()]
     shares = SHARES if any(step.share for step in steps) else 0.0
     left, right = (LABELS + 36, sheet.width - shares - SPEED) if desk else (54, sheet.width - 10)
     if any(step.verdict == "slower" for step in steps):
         right -= VALUE
     span = 1.06
     axis = Axis(left, right, min(ends) / span, max(ends) * span)
-    top = _key(sheet, steps, desk)
+    top = _key(sheet, steps, axis, desk)
     if shares:
         head = "% of its format's limit" if not desk else "% of limit"
         sheet.words(sheet.width, top + 6, head, colour=MUTED, size=11, anchor="end")
@@ -136,7 +142,7 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
         _one(sheet, step, axis, top + at * height, desk)
 
 
-def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
+def _key(sheet: Canvas, steps: Sequence[Step], axis: Axis, desk: bool) -> float:
     x, y = 7.0, 8.0
     bounds = {step.bound for step in steps}
     for bound, text in BOUND.items():
@@ -150,8 +156,24 @@ def _key(sheet: Canvas, steps: Sequence[Step], desk: bool) -> float:
     if not desk or x + 8 + canvas.wide(began, 11) > sheet.width:
         x, y = 7.0, y + 18
     sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
-    sheet.words(x + 8, y + 4, began, colour=MUTED, size=11)
+    x += 36 + sheet.words(x + 8, y + 4, began, colour=MUTED, size=11)
+    if any(_wide(step, axis) for step in steps):
+        if x + 22 + canvas.wide(INTERVAL, 11) > sheet.width:
+            x, y = 7.0, y + 18
+        _interval(sheet, x, x + 16, y)
+        sheet.words(x + 22, y + 4, INTERVAL, colour=MUTED, size=11)
     return y + 18
+
+
+def _wide(step: Step, axis: Axis) -> bool:
+    """Whether a time's interval reaches beyond its mark on both sides together."""
+    return axis.at(step.high) - axis.at(step.low) > MARK
+
+
+def _interval(sheet: Canvas, x: float, end: float, y: float) -> None:
+    sheet.line((x, y), (end, y), colour=INK, thick=1.2)
+    for at in (x, end):
+        sheet.line((at, y - 2.5), (at, y + 2.5), colour=INK, thick=1.2)
 
 
 def _grid(
@@ -197,6 +219,8 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         _paper(sheet, x - 9 - wide, y - 9, wide)
         sheet.words(x - 10, y + 4, value, bold=True, anchor="end")
     _mark(sheet, x, y, step.bound)
+    if _wide(step, axis):
+        _interval(sheet, axis.at(step.low), axis.at(step.high), y + 11)
     if step.speed:
         after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
         room = canvas.wide(step.speed, 11)

@@ -104,6 +104,18 @@ def test_the_climbs_limit_is_that_of_the_best_matmul_of_the_run(root):
     assert rungs.fastest_possible(row, [], None) is None
 
 
+def test_the_climb_draws_the_interval_of_a_time_only_where_it_is_wider_than_its_mark():
+    def draw(low: float, high: float) -> str:
+        step = climbs.Step("3", "way", 4.7, low, high, "4.7", None, "", "", "host-bound", "")
+        first = step._replace(time=34.0, low=33.9, high=34.1, text="34")
+        return canvas.both(lambda sheet: climbs._draw(sheet, [first, step], {}, "ms"), "label")
+
+    assert climbs.INTERVAL in html.unescape(draw(2.7, 7.7))
+    assert climbs.INTERVAL not in html.unescape(draw(4.69, 4.71))
+    # One in the key and one in the plot, each a line with two ends, on a desk and on a phone.
+    assert draw(2.7, 7.7).count("<polyline") - draw(4.69, 4.71).count("<polyline") >= 12
+
+
 def test_an_axis_is_logarithmic():
     axis = climbs.Axis(left=0, right=100, low=1, high=100)
     assert [axis.at(time) for time in (1, 10, 100)] == pytest.approx([0, 50, 100])
