@@ -141,10 +141,10 @@ def _loads(
             continue
         x0, x1 = 1 + start * cell + 1.5, 1 + end * cell - 1.5
         sheet.bracket(x0, x1, y + 5, colour)
-        if end - start < each or (number and first % each):
+        late = first * size % LOAD_BYTES
+        if end - start < each:
             text = f"{end - start} left"
         else:
-            late = first * size % LOAD_BYTES
             text = f"begins {late} bytes late" if late else "16-byte load"
         text = text if canvas.wide(text, 10) < x1 - x0 + 8 else ("late" if first % each else "16 B")
         sheet.words((x0 + x1) / 2, y + 17, text, size=10, anchor="middle", colour=MUTED)
