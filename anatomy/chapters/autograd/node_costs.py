@@ -11,13 +11,14 @@ from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
+ENDS = "accumulate"  # the kind of what ends the graph at a weight: no page counts it as a node
 TALL = 74.0  # pixels of the longest CPU time
 # Kinds of nodes as the census has them -> what they are called, and their colour.
 KINDS = {
     "compute": ("computes", GOOD),
     "shape": ("changes a shape", BAD),
     "copy": ("copies", BAD),
-    "accumulate": ("stores a gradient", MUTED),
+    "accumulate": ("stores a gradient, not counted", MUTED),
 }
 
 
@@ -52,6 +53,7 @@ def visited(table: Sequence[Row], op: str) -> list[Row]:
 
 
 def _said(nodes: Sequence[Row]) -> str:
+    nodes = [row for row in nodes if row["kind"] != ENDS]
     if all(units.missing(row.get("kernels_per_call")) for row in nodes):
         return f"{len(nodes)} nodes"  # of a CPU no kernels are seen
     launching = sum(bool(row.get("kernels_per_call")) for row in nodes)

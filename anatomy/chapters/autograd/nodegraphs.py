@@ -13,6 +13,7 @@ from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
+from anatomy.table.errors import BadParameter
 
 # What a node does on the way back -> what that is called.
 DOES = {
@@ -30,7 +31,12 @@ Graph = Mapping[int, Sequence[int]]  # node -> those that its edges lead to
 
 
 def graph(
-    experiment: str, *, graphs: Mapping[str, str], caption: str | None = None, **params: Any
+    experiment: str,
+    *,
+    graphs: Mapping[str, str],
+    part: str | None = None,
+    caption: str | None = None,
+    **params: Any,
 ) -> str:
     """Graphs of autograd beside each other, and a table of their nodes.
 
@@ -42,11 +48,28 @@ def graph(
     Args:
         experiment: Its name; its rows have `node`, `name`, `kind`, `next` and `part`.
         graphs: Op of each graph shown -> what it is called.
+        part: Only the nodes of that part, by default all.
     """
     found = current().find(experiment, **params)
-    return framing.exhibit(
-        found, caption, lambda: _shown(found.recording.rows, graphs), kind="graph"
-    )
+
+    def draw() -> str:
+        table = found.recording.rows
+        return _shown(table if part is None else _only(table, part), graphs)
+
+    return framing.exhibit(found, caption, draw, kind="graph")
+
+
+def _only(table: Sequence[Row], part: str) -> list[Row]:
+    """The nodes of a part with the edges among them; there is no band behind a part that is all."""
+    inside = {(row["op"], row["node"]) for row in table if row.get("part") == part}
+    if not inside:
+        raise BadParameter(f"no node is of the part {part!r}.")
+
+    def kept(row: Row) -> Row:
+        there = [other for other in row["next"] if (row["op"], other) in inside]
+        return {**row, "next": there, "part": ""}
+
+    return [kept(row) for row in table if (row.get("op"), row.get("node")) in inside]
 
 
 def does(row: Row) -> str:
@@ -107,9 +130,10 @@ def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict
         nodes.append(node | {"share": share, "label": label, "hover": described(row)})
     core = [placed.layers[row["node"]] for row in mine if row.get("part") == PART]
     across, deep = placed.size
+    many = sum(row["kind"] != ENDS for row in mine)
     name = f"attention: {len(core)} node{'s' * (len(core) != 1)}"
     return {
-        "title": f"{title}, {sum(row['kind'] != ENDS for row in mine)} nodes",
+        "title": f"{title}, {many} node{'s' * (many != 1)}",
         "lanes": across,
         "layers": deep,
         "nodes": nodes,

@@ -1,6 +1,7 @@
 """What a forward pass leaves for the backward pass: saved tensors as a stack, node by node."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from anatomy.figures import framing
@@ -11,8 +12,9 @@ from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-TALL = 216.0  # pixels of the highest stack
+TALL = 260.0  # pixels of the highest stack
 LEAST = 0.01  # what holds a smaller share of the highest stack is not drawn
+NAMED = 10.0  # pixels: a lower box has no room for its name
 PART = "attention"  # the part of the graph whose tensors have a colour
 # A node's name in the graph -> the operation as it is written.
 WRITTEN = {
@@ -91,7 +93,7 @@ def _stacks(sheet: Canvas, stacks: Mapping[str, Sequence[Held]]) -> None:
         ground = top + 30 + TALL
         _arrows(sheet, x, wide, ground)
         y = ground
-        for each in stack:
+        for each in _together(stack, least=most * NAMED / TALL):
             if each.bytes < LEAST * most:
                 continue
             high = TALL * each.bytes / most
@@ -101,11 +103,24 @@ def _stacks(sheet: Canvas, stacks: Mapping[str, Sequence[Held]]) -> None:
             sheet.box(
                 inside[0], y, inside[1], high - 1, fill=fill, opacity=0.3, edge=fill, round_=1
             )
+            if high < NAMED:
+                continue
             size = 11 if high > 13.5 else 10
             line = y + (high - 1) / 2 + 0.36 * size
             sheet.words(inside[0] + 6, line, each.name, size=size, bold=each.attention)
             end = inside[0] + inside[1] - 6
             sheet.words(end, line, units.byte_count(each.bytes), size=size, anchor="end")
+
+
+def _together(stack: Sequence[Held], least: float) -> list[Held]:
+    """A stack with neighbours of fewer bytes than `least` as one, where they are no attention."""
+    joined: list[Held] = []
+    for small, some in groupby(stack, lambda each: each.bytes < least and not each.attention):
+        several = list(some)
+        if small:
+            several = [Held(", ".join(each.name for each in several), total(several), False)]
+        joined += several
+    return joined
 
 
 def _arrows(sheet: Canvas, x: float, wide: float, ground: float) -> None:

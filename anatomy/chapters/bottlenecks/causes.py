@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from anatomy.diagnosis import bottleneck
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
@@ -31,6 +31,7 @@ class Branch(NamedTuple):
     asks: str
     leaves: tuple[Leaf, ...]
     colour: str
+    kernels: tuple[tuple[float, float], ...]  # when the GPU works, as shares of a strip
 
 
 BRANCHES = (
@@ -57,6 +58,7 @@ BRANCHES = (
             ),
         ),
         BAD,
+        ((0.0, 0.14), (0.36, 0.5), (0.72, 0.86)),
     ),
     Branch(
         "No gaps: which limit are the kernels near?",
@@ -66,6 +68,7 @@ BRANCHES = (
             Leaf(bottleneck.LATENCY, "neither: too little runs at a time", "", ""),
         ),
         GOOD,
+        ((0.0, 0.24), (0.25, 0.49), (0.5, 0.74), (0.75, 1.0)),
     ),
 )
 
@@ -115,8 +118,12 @@ def _beside(sheet: Canvas, branch: Branch, top: float, told: Mapping[str, str]) 
     """A question at the left, its names at the right."""
     height = LEAF * len(branch.leaves)
     middle = top + height / 2
-    sheet.box(1, middle - 32, 176, 64, fill=branch.colour, opacity=0.14, edge=branch.colour)
-    sheet.paragraph(10, middle - 12, 138, branch.asks, size=12, bold=True)
+    sheet.box(1, middle - 43, 176, 86, fill=branch.colour, opacity=0.14, edge=branch.colour)
+    sheet.paragraph(10, middle - 23, 138, branch.asks, size=12, bold=True)
+    sheet.words(10, middle + 33, "GPU", size=11, colour=MUTED)
+    for start, end in branch.kernels:
+        x, wide = 40 + 128 * start, 128 * (end - start)
+        sheet.box(x, middle + 23, wide, 12, fill=THIRD, opacity=0.85, round_=1)
     for number, leaf in enumerate(branch.leaves):
         y = top + (number + 0.5) * LEAF
         ends = (177, middle), (196, middle), (196, y), (214, y)

@@ -13,7 +13,7 @@ from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-HABIT = 30.0  # pixels: a habit with its mark
+HABIT, HEAD = 27.0, 24.0  # pixels: a habit with its mark, and the heading of a group
 
 
 class Habit(NamedTuple):
@@ -27,26 +27,36 @@ class Habit(NamedTuple):
 
 def prices(
     experiment: str,
-    habits: Sequence[Sequence[str]],
+    habits: Mapping[str, Sequence[Sequence[str]]],
     *,
     caption: str | None = None,
     **params: Any,
 ) -> str:
     """Times of single uses as marks on one logarithmic axis.
 
-        prices("never.costs", [("x.cpu() and back, 4 KiB", "ping-pong 1024", "by way of the CPU")])
+        prices("never.costs", {"Each time": [
+            ("x.cpu() and back, 4 KiB", "ping-pong 1024", "by way of the CPU")]})
 
     Args:
-        habits: For each mark its words, op and variant, and the column if it is not `use_s`.
+        habits: Heading of a group -> for each of its marks the words, op and variant, and the
+            column if it is not `use_s`.
     """
     showing = current()
     found = showing.find(experiment, **params)
-    wanted = [Habit(*each) for each in habits]
+    wanted = {head: [Habit(*each) for each in group] for head, group in habits.items()}
 
     def draw() -> str:
-        bars = [(each.words, _price(found.recording.rows, each)) for each in wanted]
-        label = "; ".join(f"{words}: {units.seconds(time, most=2)}" for words, time in bars)
-        return canvas.both(lambda sheet: _bars(sheet, bars), f"The price of one use. {label}.")
+        table = found.recording.rows
+        groups = {
+            head: [(each.words, _price(table, each)) for each in group]
+            for head, group in wanted.items()
+        }
+        label = ". ".join(
+            f"{head}: "
+            + "; ".join(f"{words}: {units.seconds(time, most=2)}" for words, time in bars)
+            for head, bars in groups.items()
+        )
+        return canvas.both(lambda sheet: _bars(sheet, groups), f"The price of one use. {label}.")
 
     return framing.exhibit(found, caption, draw)
 
@@ -59,7 +69,8 @@ def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> float:
     return value
 
 
-def _bars(sheet: Canvas, bars: Sequence[tuple[str, float]]) -> None:
+def _bars(sheet: Canvas, groups: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+    bars = [bar for group in groups.values() for bar in group]
     desk = sheet.width > 500
     lane = HABIT if desk else HABIT + 14
     left = 12 + max(canvas.wide(words) for words, _ in bars) if desk else 1.0
@@ -70,7 +81,7 @@ def _bars(sheet: Canvas, bars: Sequence[tuple[str, float]]) -> None:
     def at(time: float) -> float:
         return left + (log10(time) - low) / (high - low) * (right - left)
 
-    bottom = len(bars) * lane + 2
+    bottom = len(bars) * lane + len(groups) * HEAD + 2
     for power in range(low, high + 1):
         x = at(10.0**power)
         sheet.line((x, 0), (x, bottom), colour=LINE, thick=1)
@@ -78,15 +89,20 @@ def _bars(sheet: Canvas, bars: Sequence[tuple[str, float]]) -> None:
         sheet.words(
             x, bottom + 14, tick, size=11, anchor="middle" if x > 20 else "start", colour=MUTED
         )
-    for number, (words, time) in enumerate(bars):
-        top = number * lane + (6 if desk else 18)
-        if desk:
-            sheet.words(left - 8, top + 14, words, anchor="end")
-        else:
-            sheet.words(left, top - 4, words)
-        sheet.line((left, top + 10), (right, top + 10), colour=LINE, thick=1)
-        sheet.box(at(time) - 6, top + 4, 12, 12, fill=BAD, round_=6)
-        sheet.words(at(time) + 11, top + 14, units.seconds(time, most=2), bold=True)
+    y = 0.0
+    for head, group in groups.items():
+        sheet.words(1, y + 15, head, bold=True)
+        y += HEAD
+        for words, time in group:
+            top = y + (2 if desk else 16)
+            if desk:
+                sheet.words(left - 8, top + 14, words, anchor="end")
+            else:
+                sheet.words(left, top - 4, words)
+            sheet.line((left, top + 10), (right, top + 10), colour=LINE, thick=1)
+            sheet.box(at(time) - 6, top + 4, 12, 12, fill=BAD, round_=6)
+            sheet.words(at(time) + 11, top + 14, units.seconds(time, most=2), bold=True)
+            y += lane
     sheet.words(
         (left + right) / 2,
         bottom + 30,

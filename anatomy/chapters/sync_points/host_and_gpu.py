@@ -25,6 +25,7 @@ class Loop(NamedTuple):
     kernel: float  # of the GPU, for the matmul
     free: float  # one iteration without the line
     waiting: float  # one iteration with it
+    idle: float  # of the GPU, in one iteration with it
     speed: str  # how fast that is beside the one without, in words
 
     @property
@@ -60,7 +61,7 @@ def host_and_gpu(
 
     def draw() -> str:
         loop = recorded(found.recording.rows, side, line)
-        pause = _time(loop.waiting - loop.kernel)
+        pause = _time(loop.idle)
         label = (
             f"A loop of matmuls of side {side}. Without a wait the CPU queues ahead, and the GPU "
             f"computes without a pause: {_time(loop.free)} an iteration. With {line} in each, CPU "
@@ -75,8 +76,9 @@ def host_and_gpu(
 def recorded(table: Sequence[Row], side: int, line: str) -> Loop:
     """The times of a loop of one size, with a line and without.
 
-    As long as the GPU is busy throughout, an iteration without the line *is* its matmul, at the
-    clock that the loop has; and a loop whose GPU waits is the host's time to queue.
+    Where the matmul takes longer than queueing it, the GPU is busy throughout: an iteration without
+    the line *is* its matmul, at the clock that the loop has, and the GPU is idle for what the line
+    adds. Otherwise an iteration without the line is the host's time to queue.
     """
 
     def one(op: str, variant: str) -> Row:
@@ -84,14 +86,14 @@ def recorded(table: Sequence[Row], side: int, line: str) -> Loop:
 
     free, waiting = one("loop", "no wait"), one("loop", line)
     kernel, launch = one("product", "product")["median_s"], one("behind", "queue")["median_s"]
-    if free.get("bound_by") == "host":
-        launch = free["median_s"]
+    if launch < kernel:
+        kernel, idle = free["median_s"], waiting["wait_s"]
     else:
-        kernel = free["median_s"]
+        launch, idle = free["median_s"], waiting["median_s"] - kernel
     # The line returns after both, whatever pace the host had when they were measured alone.
     launch = min(launch, max(waiting["median_s"] - kernel, 0))
     speed = rows.speed_in_words(waiting, short=True)
-    return Loop(launch, kernel, free["median_s"], waiting["median_s"], speed)
+    return Loop(launch, kernel, free["median_s"], waiting["median_s"], idle, speed)
 
 
 def _time(seconds: float) -> str:

@@ -160,7 +160,7 @@ def kernels(table: Sequence[Row]) -> str:
     columns = [
         ("variant", lambda row: tables.code(row.get("variant"))),
         *([("operation", lambda row: escape(str(row["op"])))] if several else []),
-        ("#kernels", lambda row: str(len(row["kernels"]))),
+        ("#kernels", lambda row: str(sum(map(_is_kernel, row["kernels"])))),
         ("names", lambda row: _runs(row["kernels"])),
     ]
     label = "Kernels by variant"
@@ -187,6 +187,11 @@ def _beside_chart(ours: Sequence[Row], cited: Sequence[Figure]) -> str:
     title = f"Filled: here. Hollow: {cited[0].gpu}, cited."
     label = f"Ratios here, filled, beside those cited of the {cited[0].gpu}, hollow."
     return svg.chart([(title, svg.Drawing("ratios", (ours, theirs)))], label)
+
+
+def _is_kernel(name: str) -> bool:
+    """Whether an entry of a list of kernels is one, and no copy or memset of the driver's."""
+    return not name.startswith(("Memset", "Memcpy"))
 
 
 def _runs(names: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ class View(NamedTuple):
     strides: tuple[int, int]
     offset: int = 0
     columns: int = 16  # elements of a row that belong to the view
+    rows: int = 1  # how many rows are drawn, one after the other in memory
 
 
 def strides(
@@ -38,15 +39,17 @@ def strides(
     caption: str | None = None,
     **params: Any,
 ) -> str:
-    """Row 0 of each view of a matrix as it lies in memory, a dashed mark every 16 bytes, the loads
-    that fetch it, and how fast the recorded operation is on a large matrix of that layout.
+    """The first rows of each view of a matrix as they lie in memory, a dashed mark every 16 bytes,
+    the loads that fetch them, and how fast the recorded operation is on a large matrix of that
+    layout.
 
         strides("contiguity.bench", op="matmul", quantity="gpu_warm", views={
             "contiguous": ("A", (16, 1)), "sliced_offset_view": ("A[:, 1:]", (16, 1), 1, 15)})
 
     Args:
         views: Variant of the recording -> its code, its strides of rows and columns, the offset of
-            its first element and the elements of a row, all of a matrix of 16 columns.
+            its first element, the elements of a row and the rows drawn, all of a matrix of 16
+            columns.
         itemsize: Bytes of an element.
     """
     showing = current()
@@ -81,8 +84,8 @@ def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], siz
     for at, (name, view) in enumerate(views.items()):
         top = at * lane + (16 if desk else 16 + SAID)
         title = top - 3 if desk else top - 3 - SAID
-        late = (view.offset * size) % LOAD_BYTES != 0
-        colour = BAD if late else GOOD
+        lengths = *_starts(view), view.columns  # a row that ends off a mark is as bad as its start
+        colour = BAD if any(each * size % LOAD_BYTES for each in lengths) else GOOD
         used = sheet.words(1, title, view.code, bold=True, code=True)
         rule = f"strides {view.strides}, offset {view.offset}"
         if desk:
@@ -92,13 +95,17 @@ def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], siz
             sheet.words(1, top - 3, said[name], colour=colour, bold=True)
         _cells(sheet, view, top, cell, count, colour)
         _marks(sheet, top, cell, count, size)
-        _loads(sheet, view, top + CELL + 9, cell, size, colour)
+        for start in _starts(view):
+            if (start + LOAD_BYTES // size) * cell < sheet.width:
+                _loads(sheet, view, start, top + CELL + 9, cell, size, colour)
 
 
 def _cells(sheet: Canvas, view: View, top: float, cell: float, count: int, colour: str) -> None:
-    """Cells of memory; those of the view's row 0 have the number of their column."""
-    step, start = view.strides[1], view.offset
-    of_row = {start + step * column: column for column in range(view.columns)}
+    """Cells of memory; those of the view's rows have the number of their column."""
+    step = view.strides[1]
+    of_row = {
+        start + step * column: column for start in _starts(view) for column in range(view.columns)
+    }
     for address in range(count):
         x = 1 + address * cell
         column = of_row.get(address)
@@ -109,6 +116,11 @@ def _cells(sheet: Canvas, view: View, top: float, cell: float, count: int, colou
             sheet.words(middle, top + 12.5, str(column), size=9, anchor="middle", colour=INK)
 
 
+def _starts(view: View) -> list[int]:
+    """Where each row that is drawn begins, in elements."""
+    return [view.offset + row * view.strides[0] for row in range(view.rows)]
+
+
 def _marks(sheet: Canvas, top: float, cell: float, count: int, size: int) -> None:
     each = LOAD_BYTES // size
     for address in range(0, count + 1, each):
@@ -116,17 +128,23 @@ def _marks(sheet: Canvas, top: float, cell: float, count: int, size: int) -> Non
         sheet.line((x, top - 1), (x, top + CELL + 7), colour=INK, thick=1, dashed=True)
 
 
-def _loads(sheet: Canvas, view: View, y: float, cell: float, size: int, colour: str) -> None:
-    """Under each wide load of the first row of memory what it fetches, if it can be made."""
+def _loads(
+    sheet: Canvas, view: View, first: int, y: float, cell: float, size: int, colour: str
+) -> None:
+    """Under each wide load of a row of memory what it fetches, if it can be made."""
     each = LOAD_BYTES // size
-    first = view.offset if view.strides[1] == 1 else 0
+    along = view.strides[1] == 1
+    first, ends = (first, first + view.columns) if along else (0, 16)
     for number in range(2):
-        start, end = first + number * each, min(first + (number + 1) * each, 16)
+        start, end = first + number * each, min(first + (number + 1) * each, ends)
+        if end * cell > sheet.width:
+            continue
         x0, x1 = 1 + start * cell + 1.5, 1 + end * cell - 1.5
         sheet.bracket(x0, x1, y + 5, colour)
-        if first % each == 0:
-            text = "16-byte load"
+        late = first * size % LOAD_BYTES
+        if end - start < each:
+            text = f"{end - start} left"
         else:
-            text = f"begins {first * size} bytes late" if not number else f"{end - start} left"
+            text = f"begins {late} bytes late" if late else "16-byte load"
         text = text if canvas.wide(text, 10) < x1 - x0 + 8 else ("late" if first % each else "16 B")
         sheet.words((x0 + x1) / 2, y + 17, text, size=10, anchor="middle", colour=MUTED)

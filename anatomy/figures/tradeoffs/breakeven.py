@@ -35,6 +35,7 @@ class Wanted:
     where: Mapping[str, Any] | None = None
     fit: str | None = None
     beyond: float | None = None
+    labels: Mapping[str, str] | None = None  # value of `series` -> what it is called
 
     @property
     def counted(self) -> bool:

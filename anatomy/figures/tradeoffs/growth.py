@@ -37,6 +37,7 @@ def curve(
     op: str | None = None,
     fit: str | None = None,
     beyond: float | None = None,
+    labels: Mapping[str, str] | None = None,
     caption: str | None = None,
     **params: Any,
 ) -> str:
@@ -57,12 +58,15 @@ def curve(
             `levels` finds the steps by which it goes (`anatomy.table.plateaus`); a column with
             predictions of `y` is drawn dashed.
         beyond: Sizes below it are drawn and not fitted.
+        labels: What the values of `series` are called, as in `show`.
 
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
     params = selectors(experiment, params, op, quantity)
-    wanted = Wanted(x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond)
+    wanted = Wanted(
+        x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond, labels=labels
+    )
     found = current().find(experiment, **params)
     return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
 
@@ -79,7 +83,8 @@ def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
         size, name = row.get(wanted.x), row.get(wanted.series)
         has_place = is_number(size) and not units.missing(size) and not units.missing(name)
         if has_place and row.get("role") != "again":
-            found[units.format_value(name)][size].append(row)
+            value = units.format_value(name)
+            found[(wanted.labels or {}).get(value, value)][size].append(row)
     for name, by_size in found.items():
         for size, several in by_size.items():
             if len(several) > 1:

@@ -3,7 +3,8 @@ within the sheet, and say what the rows say."""
 
 import pytest
 
-from anatomy.chapters.autograd import node_costs, saved_stack
+from anatomy.chapters.autograd import node_costs, nodegraphs, saved_stack
+from anatomy.chapters.autograd.saved_stack import Held
 from anatomy.chapters.checkpointing import step_memory
 from anatomy.judge import rows
 from anatomy.record import recording
@@ -58,7 +59,29 @@ def test_every_node_is_a_bar_and_kernels_are_below_the_line(shown):
         launch = sum(bool(each[3]) for graph in autograd_rows.GRAPHS.values() for each in graph)
         key = len(node_costs.KINDS)
         assert picture.count("<rect") == nodes + launch + key
-        assert "of 7 nodes launch kernels" in picture
+        assert "of 7 nodes launch kernels" in picture, "those that store a gradient aside"
+        assert "of 5 nodes launch kernels" in picture
+
+
+def test_a_part_of_a_graph_is_drawn_with_the_edges_inside_of_it(shown):
+    table = shown.find("autograd_graph.nodes").recording.rows
+    inside = nodegraphs._only(table, "attention")
+    for op, nodes in autograd_rows.PART.items():
+        mine = [row for row in inside if row["op"] == op]
+        assert {row["node"] for row in mine} == set(nodes)
+        assert all(set(row["next"]) <= set(nodes) for row in mine)
+    html = nodegraphs.graph("autograd_graph.nodes", graphs=GRAPHS, part="attention")
+    assert "Fused attention, 1 node<" in html and "Unfused attention, 3 nodes<" in html
+    with pytest.raises(BadParameter, match="no node is of the part"):
+        nodegraphs._only(table, "elsewhere")
+
+
+def test_neighbours_too_small_to_be_named_share_a_box():
+    sizes = [1, 2, 90, 3, 4, 50]
+    stack = [Held(f"op {size}", size, attention=size == 4) for size in sizes]
+    joined = saved_stack._together(stack, least=10)
+    assert [each.bytes for each in joined] == [3, 90, 3, 4, 50], "attention stands by itself"
+    assert joined[0].name == "op 1, op 2" and saved_stack.total(joined) == sum(sizes)
 
 
 def test_a_step_ends_its_forward_pass_with_what_was_recorded(shown):

@@ -56,10 +56,10 @@ def test_a_loop_is_drawn_at_every_size_with_its_times(shown, side):
 
 
 def test_a_loop_without_a_wait_has_the_pace_of_its_slower_half():
-    gpu_bound = Loop(launch=1.0, kernel=3.0, free=3.0, waiting=6.0, speed="").ahead()
+    gpu_bound = Loop(launch=1.0, kernel=3.0, free=3.0, waiting=6.0, idle=3.0, speed="").ahead()
     assert [begins for _, begins in gpu_bound[:4]] == [1.0, 4.0, 7.0, 10.0]
     assert [queued for queued, _ in gpu_bound[:4]] == [0.0, 1.0, 2.0, 3.0], "the host runs ahead"
-    host_bound = Loop(launch=2.0, kernel=0.5, free=2.0, waiting=4.0, speed="").ahead()
+    host_bound = Loop(launch=2.0, kernel=0.5, free=2.0, waiting=4.0, idle=3.5, speed="").ahead()
     assert [begins for _, begins in host_bound[:3]] == [2.0, 4.0, 6.0]
 
 
@@ -67,7 +67,10 @@ def test_the_idle_time_is_what_the_wait_adds_where_the_gpu_was_busy(shown):
     rows = shown.find("sync_points.bench").recording.rows
     loop = host_and_gpu.recorded(rows, 8192, "t.item()")
     row = next(r for r in rows if r["op"] == "loop 8192" and r["variant"] == "t.item()")
+    assert loop.launch < loop.kernel and loop.idle == row["wait_s"]
     assert loop.waiting - loop.kernel == pytest.approx(row["wait_s"], rel=0.2)
+    short = host_and_gpu.recorded(rows, min(requirements.SIDES), "t.item()")
+    assert short.launch >= short.kernel and short.idle == short.waiting - short.kernel
     with pytest.raises(UnknownName):
         host_and_gpu.recorded(rows, 8192, "no such line")
 

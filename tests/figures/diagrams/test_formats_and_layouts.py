@@ -22,7 +22,7 @@ ROOT, MACHINE = Path(__file__).parents[3] / "recordings", "nvidia-h200"
 CONVERT = {"convolution": "*fprop*", "convert": "*ToN*Kernel*"}
 LAYOUTS = {"NCHW": "NCHW", "channels_last": "channels_last"}
 ONE = "C=64 inference bf16 N=64"
-PRICES = [("a trip", "ping-pong 1024", "by way of the CPU")]
+PRICES = {"Each time": [("a trip", "ping-pong 1024", "by way of the CPU")]}
 # Function of a page, its arguments, and rows whose times stand in it: (experiment, op, variant).
 DRAWN = [
     (
@@ -103,5 +103,5 @@ def test_what_was_asked_for_must_be_a_kind_and_a_price_must_be_positive():
     with pytest.raises(BadParameter, match="none of the kinds"):
         drawn(page.kernel_rows, DRAWN[3][1] | {"work": "matmul"})
     with pytest.raises(BadParameter, match="no positive"):
-        free = [("none", "ping-pong 1024", "stay on the GPU")]
+        free = {"Each time": [("none", "ping-pong 1024", "stay on the GPU")]}
         drawn(trips.prices, {"experiment": "never.costs", "habits": free})
