@@ -285,10 +285,15 @@ def ranged(row: Mapping[str, Any], column: str) -> str:
         return units.seconds_range(value, low, high)
     if declared.shown == columns.TIMES:
         return units.ratio_range(value, low, high)
-    if declared.unit == columns.PER_SECOND:
-        ends = [units.rate(end, _rate_unit(row, column)) for end in (low, high)]
-    else:
-        ends = [printed({column: end}, column) for end in (low, high)]
+    match declared.unit:
+        case columns.PER_SECOND:
+            return units.rate_range(value, _rate_unit(row, column), low, high)
+        case "B/s" | "FLOP/s" as unit:
+            return units.rate_range(value, unit, low, high)
+        case "" | "1" if declared.shown != columns.PERCENT:
+            return units.with_interval(value, low, high)
+    # What is printed alike whatever its interval.
+    ends = [printed({column: end}, column) for end in (low, high)]
     return f"{printed(row, column)} [{', '.join(ends)}]"
 
 
