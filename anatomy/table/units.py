@@ -162,8 +162,8 @@ def _scaled(
         return NOT_MEASURED
     if not (missing(low) or missing(high)) and not low <= x <= high:
         raise MeasurementError(
-            f"{x:g} lies outside of its own interval, {low:g} to {high:g}. Take the number and both "
-            "ends from the same values."
+            f"{x:g} lies outside of its own interval, {low:g} to {high:g}. Take all three "
+            "from the same values."
         )
     steps = tuple(step for step in steps if step[0] == 1.0) if x == 0 or isinf(x) else steps
     for index, (size, name) in enumerate(steps):  # noqa: B007 - the step that the loop stops at
