@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from itertools import compress
-from math import isfinite
 from typing import Any
 
 from anatomy.claims import Measured
@@ -60,26 +59,12 @@ def figure(
     ends = [None if units.missing(x) else x / size for x in (low, high)]
     number = value / size
     exact = units.with_interval(number, *ends, unit)
-    short = _shorter(number, ends, exact.partition(" [")[0].removesuffix(unit).strip())
-    plain, bracket, ends_shown = short.partition(" [")
-    text = lighter(" ".join(filter(None, (plain, unit))) + bracket + ends_shown)
+    short, _, shown = units.with_interval(number, *ends, unit, DIGITS).partition(" [")
+    low_shown, _, high_shown = shown.removesuffix("]").partition(", ")
+    text = lighter(short if low_shown == high_shown else f"{short} [{shown}")
     if text == lighter(exact) and not beside:
         return text
     return f'<span title="{escape(exact + beside)}">{text}</span>'
-
-
-def _shorter(value: float, ends: Sequence[float | None], exact: str) -> str:
-    """A number that reads `exact` in at most three digits, with its interval if that is seen."""
-    if sum(map(str.isdigit, exact.lstrip("-0."))) <= DIGITS or not isfinite(value):
-        text, places = exact, len(exact.partition(".")[2])
-    else:
-        text = units.significant(value, DIGITS)
-        places = len(text.partition(".")[2])
-    if None in ends:
-        return text
-    wide = abs(value) >= 10**DIGITS
-    shown = [units.significant(e, DIGITS) if wide else f"{e:z.{places}f}" for e in ends]
-    return text if shown[0] == shown[1] else f"{text} [{', '.join(shown)}]"
 
 
 def interval(row: Mapping[str, Any], column: str, size: float = 1.0, unit: str = "") -> str:

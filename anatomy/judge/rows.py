@@ -166,7 +166,7 @@ def speedup(row: Mapping[str, Any]) -> tuple[float | None, float | None, float |
 def _inverse(row: Mapping[str, Any], ratio: str) -> tuple[float | None, float | None, float | None]:
     """The inverse of a ratio in this column, with its interval."""
     ends = (row.get(name) for name in (ratio, f"{ratio}_high", f"{ratio}_low"))
-    return tuple(None if units.missing(end) else 1 / end for end in ends)
+    return tuple(None if units.missing(end) or end <= 0 else 1 / end for end in ends)
 
 
 def derived(row: Row, ceilings: Any | None) -> Row:
@@ -176,9 +176,9 @@ def derived(row: Row, ceilings: Any | None) -> Row:
     time = None if row.get("verdict") == "impossible" else time
     compute = str(row.get("limit") or "").startswith("matmul")
     work = row.get("flops") if compute else row.get("bytes")
-    if time and work:
+    if time and work and work > 0:
         found |= {"rate": work / time, "rate_unit": "FLOP/s" if compute else "B/s"}
-        ends = (work / end if end else None for end in (high, low))
+        ends = (work / end if end and end > 0 else None for end in (high, low))
         found |= zip(("rate_low", "rate_high"), ends, strict=True)
     for over in ("", "_before"):  # the control; the rung before, of the ladder alone
         if row.get(f"ratio{over}"):
@@ -249,7 +249,7 @@ def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) 
     if units.missing(value):
         return units.NOT_MEASURED
     declared = columns.column(column)
-    low, high = (row.get(name) for name in declared.interval or ("", ""))
+    low, high = (row.get(name) for name in declared.interval or (None, None))
     if isinstance(value, list | tuple):
         inside = units.format_value(value)
         return f"({inside})" if all(isinstance(item, int) for item in value) else inside
@@ -278,17 +278,22 @@ def ranged(row: Mapping[str, Any], column: str) -> str:
     """A value with its interval: `57.6 µs [57.4, 57.9]`; without one where it has none."""
     value = row.get(column)
     declared = columns.column(column)
-    low, high = (row.get(name) for name in declared.interval or ("", ""))
+    low, high = (row.get(name) for name in declared.interval or (None, None))
     if units.missing(value) or units.missing(low) or units.missing(high):
         return printed(row, column)
     if declared.unit == "s":
         return units.seconds_range(value, low, high)
     if declared.shown == columns.TIMES:
         return units.ratio_range(value, low, high)
-    if declared.unit == columns.PER_SECOND:
-        ends = [units.rate(end, _rate_unit(row, column)) for end in (low, high)]
-    else:
-        ends = [printed({column: end}, column) for end in (low, high)]
+    match declared.unit:
+        case columns.PER_SECOND:
+            return units.rate_range(value, _rate_unit(row, column), low, high)
+        case "B/s" | "FLOP/s" as unit:
+            return units.rate_range(value, unit, low, high)
+        case "" | "1" if declared.shown != columns.PERCENT:
+            return units.with_interval(value, low, high)
+    # What is printed alike whatever its interval.
+    ends = [printed({column: end}, column) for end in (low, high)]
     return f"{printed(row, column)} [{', '.join(ends)}]"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.limits import Ceilings
 from anatomy.record import loading, reach, signatures
 from anatomy.record.provenance import canonical, schema
+from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, MeasurementError, RecordingError, UnknownName
 
 # What reckoning with the rows of a file raises where they are not what their columns promise.
@@ -61,7 +63,12 @@ class Recording:
         """The rows with all that follows from them; what was not measured is None."""
         kept = self.data["rows"]
         try:
-            columns = judge.following(kept, circumstances(self.data, self.path))
+            follows = judge.following(kept, circumstances(self.data, self.path))
+            found = [
+                row | {name: _rounded(value) for name, value in more.items()}
+                for row, more in zip(kept, follows, strict=True)
+            ]
+            _require_within(found)
         except (MeasurementError, *WRONG_ROWS) as error:
             if self.path is None:
                 raise
@@ -69,10 +76,7 @@ class Recording:
                 f"{loading.place(self.path)} can't be used: its rows can't be judged, for {error} "
                 f"Make it anew: pytorch-gpu-anatomy record {self.experiment}"
             ) from error
-        return [
-            row | {name: _rounded(value) for name, value in more.items()}
-            for row, more in zip(kept, columns, strict=True)
-        ]
+        return found
 
     @cached_property
     def noise_floor(self) -> dict[str, float]:
@@ -88,6 +92,17 @@ class Recording:
     def table(self) -> pd.DataFrame:
         """The same rows as a table of its own; what was not measured is null."""
         return pd.DataFrame(self.rows)
+
+
+def _require_within(rows: list[dict[str, Any]]) -> None:
+    """Refuse a figure that does not lie in its own interval: one of both is wrong."""
+    for row, (name, ends) in product(rows, columns.intervals().items()):
+        value, low, high = (row.get(each) for each in (name, *ends))
+        if not any(map(units.missing, (value, low, high))) and not low <= value <= high:
+            raise MeasurementError(
+                f"{name} of {row.get('op')}, {row.get('variant')} is {value:g}, outside of its own "
+                f"interval, {low:g} to {high:g}."
+            )
 
 
 def _rounded(value: Any) -> Any:

@@ -1,14 +1,15 @@
 """Numbers with their units: the only place that turns one into text. A number is printed with the
 digits its interval pays for: the last digit shown is the one that the half-width of the interval
-reaches. Without an interval three significant digits are shown. What was not measured (None, NaN)
-reads `not measured`; nothing reads `-0`."""
+reaches. Its ends are rounded at that same digit, so that it lies between them as it reads, too; a
+number that does not lie in its interval is refused. Without an interval three significant digits
+are shown. What was not measured (None, NaN) reads `not measured`; nothing reads `-0`."""
 
 import re
 from math import floor, isfinite, isinf, isnan, log10
 from numbers import Real
 from typing import Any
 
-from anatomy.table.errors import BadParameter
+from anatomy.table.errors import BadParameter, MeasurementError
 
 NOT_MEASURED = "not measured"
 FEWEST_DIGITS = 2  # an interval wider than its median still leaves a size to read
@@ -104,10 +105,14 @@ def percent(x: float | None, digits: int = PLAIN_DIGITS) -> str:
 
 
 def with_interval(
-    x: float | None, low: float | None = None, high: float | None = None, unit: str = ""
+    x: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "",
+    most: int = MOST_DIGITS,
 ) -> str:
     """A number that is in `unit` already, with its interval: `57.6 W [57.4, 57.9]`."""
-    return _scaled(x, low, high, ((1.0, unit),), show=True)
+    return _scaled(x, low, high, ((1.0, unit),), show=True, most=most)
 
 
 def format_value(value: Any, spec: str = "") -> str:
@@ -155,6 +160,11 @@ def _scaled(
     """`x` in the largest of the units in `steps` that it fills, with or without its interval."""
     if missing(x):
         return NOT_MEASURED
+    if not (missing(low) or missing(high)) and not low <= x <= high:
+        raise MeasurementError(
+            f"{x:g} lies outside of its own interval, {low:g} to {high:g}. Take all three "
+            "from the same values."
+        )
     steps = tuple(step for step in steps if step[0] == 1.0) if x == 0 or isinf(x) else steps
     for index, (size, name) in enumerate(steps):  # noqa: B007 - the step that the loop stops at
         ends = (None if missing(end) else end / size for end in (low, high))

@@ -40,6 +40,20 @@ def test_a_number_has_three_digits_and_on_hover_all_that_is_known_of_it(bench):
     assert '>123 <span class="ci">[121, 126]</span></span>' in html
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "shown"),
+    [
+        (204.2, 203.1, 245.4, "200 [200, 250]"),  # its half-width pays for tens, at either end, too
+        (298.0, 265.0, 297.9 + 0.2, "300 [260, 300]"),
+        (1234.5, 1200.3, 1290.2, "1230 [1200, 1290]"),
+        (1.23456, 1.2344, 1.2347, "1.23"),
+        (5.6, None, None, "5.60"),
+    ],
+)
+def test_the_ends_in_a_cell_are_rounded_at_the_digit_of_its_number(value, low, high, shown):
+    assert text(tables.figure(value, low, high)) == shown
+
+
 @pytest.mark.parametrize("word", tables.CHIPS)
 def test_each_verdict_tells_its_rule(word):
     assert word in tables.RULES and tables.RULES[word] in unescape(tables.chip(word))

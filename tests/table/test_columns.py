@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from anatomy import judge
+from anatomy.judge import rows
 from anatomy.record import recording, signatures
-from anatomy.table import columns
+from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -28,6 +29,18 @@ TWO_MEANINGS = {
 @cache
 def recorded() -> list[recording.Recording]:
     return recording.all_recordings(RECORDINGS)
+
+
+def test_every_recorded_figure_lies_in_its_interval():
+    seen = 0
+    for one in recorded():
+        for row in (rows.derived(row, None) for row in one.rows):
+            for column, ends in columns.intervals().items():
+                value, low, high = (row.get(name) for name in (column, *ends))
+                if not any(map(units.missing, (value, low, high))):
+                    assert low <= value <= high, (one.path, row.get("op"), column)
+                    seen += 1
+    assert seen > 10_000
 
 
 def package(folder: Path, **files: str) -> Path:

@@ -1,5 +1,7 @@
 """Numbers are printed with their unit, with the digits that the interval pays for."""
 
+import re
+from functools import partial
 from math import inf, nan
 
 import numpy as np
@@ -7,7 +9,7 @@ import pandas as pd
 import pytest
 
 from anatomy.table import units
-from anatomy.table.errors import BadParameter
+from anatomy.table.errors import BadParameter, MeasurementError
 
 MISSING = (None, nan, pd.NA, pd.NaT, np.float64("nan"))
 
@@ -37,6 +39,37 @@ MISSING = (None, nan, pd.NA, pd.NaT, np.float64("nan"))
 def test_a_time_has_the_digits_its_interval_pays_for(x, low, high, text):
     assert units.seconds_range(x, low, high) == text
     assert units.seconds(x, low, high) == text.split(" [")[0]
+
+
+RANGED = (
+    partial(units.with_interval, unit="W"),
+    partial(units.with_interval, most=3),
+    units.seconds_range,
+    units.ratio_range,
+    lambda x, low, high: units.rate_range(x, "B/s", low, high),
+)
+
+
+@pytest.mark.parametrize("ranged", RANGED)
+def test_a_number_lies_in_its_interval_as_it_reads_too(ranged):
+    seed = 20261123
+    print(f"seed {seed}")
+    generator = np.random.default_rng(seed)
+    for _ in range(3000):
+        # From lopsided to even, and from narrower than a digit to wider than the number.
+        below, above = 10 ** generator.uniform(-7, 1, 2)
+        x = 10 ** generator.uniform(-9, 13)
+        text = ranged(x, x / (1 + below), x * (1 + above))
+        read = re.fullmatch(r"([\d.]+).* \[([\d.]+), ([\d.]+)\]", text).groups()
+        number, low, high = map(float, read)
+        assert low <= number <= high, text
+
+
+@pytest.mark.parametrize("ranged", RANGED)
+@pytest.mark.parametrize("ends", [(203e-6, 245e-6), (150e-6, 199e-6), (245e-6, 150e-6)])
+def test_a_number_outside_of_its_interval_is_refused(ranged, ends):
+    with pytest.raises(MeasurementError, match=r"0\.0002 lies outside of its own interval"):
+        ranged(200e-6, *ends)
 
 
 def test_an_end_reads_zero_only_where_it_is():

@@ -224,8 +224,7 @@ def _point(row: Row, column: str, size: float) -> dict[str, Any]:
     low, high = (value if units.missing(end) else end / size for end in ends)
     hover = f"{row.get('variant')}: {text}"
     if not units.missing(ends[0]):
-        span = units.with_interval(value, low, high).partition(" ")[2]
-        hover += f", {rows.interval_name([row])} {span}"
+        hover += f", {rows.interval_name([row])} {rows.ranged(row, column).removeprefix(text)[1:]}"
     mark = {"label": str(row.get("variant")), "value": value, "low": low, "high": high}
     return mark | {"text": text, "hover": hover}
 
