@@ -22,6 +22,12 @@ def saved_by_a_graph(launch: float, graph: float) -> float:
     return 500 * (launch - graph)
 
 
+@calculation("cpp-over-python", unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)
+def cpp_over_python(cpp: float, launch: float) -> float:
+    """Time of a launch from C++ over that of one from Python."""
+    return cpp / launch
+
+
 def _blocks_in_a_nanosecond(threads: int) -> None:
     time = f'launches.block_sizes."CUDA, {threads}".median_s'
 

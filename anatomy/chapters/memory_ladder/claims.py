@@ -162,17 +162,22 @@ def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
 
 
 @claim(
-    BANDWIDTH,
+    LATENCY,
     LEVELS,
-    statement="When all SMs read the same data, the L2 cache is full before its reported size.",
+    statement="A chain of loads by one thread outgrows the L2 before its reported size.",
     topic="memory hierarchy",
-    measures="largest working set on the L2's level / size of the L2",
+    measures="longest chain on the L2's level / size of the L2",
 )
-def l2_is_full_early(bandwidth: Table, levels: Table) -> Finding:
-    """A working set that all SMs read is no larger than the L2 and yet slower than its level."""
+def l2_is_full_early(latency: Table, levels: Table) -> Finding:
+    """Loads of a chain no longer than the L2 take at least 1.5 times as long as the L2's."""
     size = levels.row("L2").get("gpu_bytes") or 0
-    last = _levels(bandwidth, OF_ALL, L2)[L2 - 1]["upto_bytes"]
-    sizes = [row.get("working_set_bytes") or 0 for row in bandwidth.select(op=OF_ALL)]
-    fits = [each for each in sizes if last < each <= size]
+    level = _levels(latency, "chase", L2)[L2 - 1]
+    slow = [
+        row
+        for row in latency.select()
+        if level["upto_bytes"] < (row.get("working_set_bytes") or 0) <= size
+        and (row.get("latency_s") or 0) >= 1.5 * level["latency_s"]
+    ]
+    last = level["upto_bytes"]
     said = f"The level ends after {units.byte_count(last)}, of {units.byte_count(size)}."
-    return answer(bool(fits), said, Measured.counted(last / size))
+    return answer(bool(slow), said, Measured.counted(last / size))

@@ -69,6 +69,19 @@ def small_layer_compiled(compiled: float, eager: float) -> float:
     return compiled / eager
 
 
+def _saved_by(name: str, way: str) -> None:
+    eager, other = (f'{LARGE}."{each}".median_s' for each in ("eager bf16", way))
+
+    @calculation(name, unit="s", eager=eager, other=other)
+    def saved(eager: float, other: float) -> float:
+        """Time of the large layer, eager in bf16, less the time of the other way."""
+        return eager - other
+
+
+_saved_by("saved-by-compiling", "compiled bf16")
+_saved_by("saved-by-the-epilogue", "one call bf16")
+
+
 @calculation("fmas-at-the-ridge", unit="FMAs", ridge='roofline.intensity."1 FMA".ridge')
 def fmas_at_the_ridge(ridge: float) -> float:
     """Two operations an FMA and 8 bytes an element: four times the ridge."""

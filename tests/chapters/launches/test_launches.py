@@ -157,6 +157,7 @@ def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth
 )
 def test_a_graph_saves_the_difference_of_each_launch(launch, graph, saved):
     assert calculations.saved_by_a_graph(launch, graph) == pytest.approx(saved)
+    assert calculations.cpp_over_python(0.5 * launch, launch) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("threads", "blocks"), [(32, 2**20), (128, 2**18)])

@@ -53,12 +53,13 @@ def bandwidth(root: Path, levels: dict[int, float] = RATES, **params: Any) -> Pa
 
 
 @synthetic.makes("memory_ladder.latency")
-def latency(root: Path, **params: Any) -> Path:
-    """A recording of the chase, by levels."""
+def latency(root: Path, levels: dict[int, float] | None = None, **params: Any) -> Path:
+    """A recording of the chase, by levels: of the card, or those given."""
     rows = []
     for size in requirements.chased(CACHE):
         row, again = synthetic.compared(
-            f"chase {units.byte_count(size)}", "gpu_warm", LOADS * on_level(LATENCIES, size), {},
+            f"chase {units.byte_count(size)}", "gpu_warm",
+            LOADS * on_level(levels or LATENCIES, size), {},
             control=units.byte_count(size), seed=size % 97,
         )  # fmt: skip
         more = {"working_set_bytes": size, "way": "one thread"}

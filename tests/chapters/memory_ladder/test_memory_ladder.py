@@ -146,8 +146,7 @@ def test_a_card_without_steps_turns_the_verdicts(tmp_path):
     near_by = verdict("reads-have-three-levels", tmp_path)
     assert near_by.word == claims.IN_PART, "three levels, and HBM hardly slower than the L2"
     assert verdict("l2-bandwidth", tmp_path).word == claims.NOT_MEASURABLE
-    whole = {2**18: 30e12, made.CACHE: 7e12, 2**40: 4e12}
-    made.bandwidth(tmp_path, levels=whole)
+    made.latency(tmp_path, levels={2**18: 20e-9, made.CACHE: 150e-9, 2**40: 600e-9})
     assert verdict("l2-is-full-early", tmp_path).word == claims.FAILS
 
 

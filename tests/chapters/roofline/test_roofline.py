@@ -18,6 +18,7 @@ from anatomy.chapters.roofline import (
     roofs,
 )
 from anatomy.chapters.roofline.first_layer import in_one_call, layer
+from anatomy.figures.curriculum import calculations as calculated
 from anatomy.judge import limits
 from anatomy.parts import cuda_kernels
 from anatomy.record import recording, showing
@@ -230,6 +231,8 @@ def test_answers_of_exercises_follow_from_any_machines_constants(
     assert calculations.softmax_floor(copy) == pytest.approx(2**28 / copy)
     assert calculations.cpu_over_gpu(0.2, 0.005) == 40
     assert calculations.small_layer_compiled(6e-5, 4e-5) == pytest.approx(1.5)
+    for name in ("saved-by-compiling", "saved-by-the-epilogue"):
+        assert calculated.DECLARED[name].function(eager=5e-4, other=4e-4) == pytest.approx(1e-4)
 
 
 def test_the_sweep_that_a_reader_runs_counts_as_the_page_does(capsys):
