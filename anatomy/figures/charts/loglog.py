@@ -143,7 +143,7 @@ def _calls(points, words, plane: Plane, axes, *, names: bool) -> list[alt.Chart]
         calls.insert(0, leaders.mark_rule(color=MUTED, strokeWidth=1))
     same = alt.X("x:Q", **{key: x[key] for key in ("scale", "title", "axis")})
     halo = {"stroke": grammar.PAPER, "strokeWidth": 3}  # roofs pass behind the names
-    return [*calls, *plane.names(found, same, y, **halo), *plane.names(found, same, y)]
+    return [*calls, *plane.names(found, same, y, **halo)]
 
 
 def claimed(points: Data, *, width: int) -> Spec:
