@@ -243,7 +243,7 @@ def test_timers_two_ways_give_seconds_a_call():
     for harness in adapters.harnesses(FakeStopwatch(), 0.02)[-2:]:
         (figure,) = harness.run(lambda: x @ x)
         assert figure["variant"] == harness.name
-        assert 1e-6 < figure["median_s"] < 0.1 and figure["samples"] >= 1
+        assert 1e-6 < figure["median_s"] < 10 and figure["samples"] >= 1
 
 
 @pytest.mark.parametrize("name", workloads.workloads(CPU, 1.0))

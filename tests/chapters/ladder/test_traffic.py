@@ -315,8 +315,9 @@ def test_where_the_counters_say_five_it_holds_there(tmp_path):
     def five(row):
         if row["variant"] != FUSED and row["sequence"] == 512:
             least = row["formula_bytes"] / row["formula_over_fused"]
-            row |= {"dram_bytes": int(5 * least), "dram_low_bytes": int(4.95 * least)}
-            row |= {"dram_high_bytes": int(5.05 * least), "over_fused": 5.0}
+            row |= dict.fromkeys(("read_bytes", "dram_bytes"), int(5 * least))
+            row |= {"written_bytes": 0, "over_fused": 5.0}
+            row |= {"dram_low_bytes": int(4.95 * least), "dram_high_bytes": int(5.05 * least)}
 
     edited(tmp_path, "ladder.traffic", five)
     found = verdict("dram-access-falls", root=tmp_path)
@@ -342,6 +343,8 @@ def test_the_copies_of_a_mask_may_raise_what_the_counters_say(tmp_path):
         if row["variant"] in (WRITTEN_OUT, IN_BF16) and row["sequence"] == 512:
             least = int(row["formula_bytes"] / row["formula_over_fused"])
             row |= dict.fromkeys(("dram_bytes", "dram_low_bytes", "dram_high_bytes"), 5 * least)
+            row["read_bytes"] = 5 * least
+            row["written_bytes"] = 0
 
     edited(tmp_path, "ladder.traffic", five)
     found = verdict("dram-access-falls", root=tmp_path)
