@@ -17,6 +17,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 # The machine whose recordings the site shows.
 RECORDED = "nvidia-h200"
+SETTINGS = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
+    "phone": {"viewport": {"width": 360, "height": 780}, "is_mobile": True},
+    "no script": {"java_script_enabled": False, "viewport": {"width": 1280, "height": 900}},
+}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -63,3 +69,23 @@ def _served(folder: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
         server.shutdown()
+
+
+@pytest.fixture
+def opened(chromium, address):
+    """Opens a page as somebody who was never here; the setting is one of `SETTINGS`."""
+    contexts = []
+
+    def open_page(path: str, setting: str = "light"):
+        contexts.append(chromium.new_context(**SETTINGS[setting]))
+        page = contexts[-1].new_page()
+        page.trouble = []
+        page.on("pageerror", lambda error: page.trouble.append(str(error)))
+        page.on("request", lambda r: r.url.startswith(address) or page.trouble.append(r.url))
+        page.goto(address + path, wait_until="load")
+        return page
+
+    yield open_page
+    for context in contexts:
+        assert [each.trouble for each in context.pages] == [[]]
+        context.close()

@@ -11,17 +11,11 @@ import pytest
 
 from anatomy.claims import all_claims
 from anatomy.figures.text import frontmatter
-from tests.browser.conftest import RECORDED
+from tests.browser.conftest import RECORDED, SETTINGS
 from tests.browser.contrast import LEAST, contrasts
 from tests.fakes.sites import CHECKOUT
 from tests.site import links
 
-SETTINGS = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
-    "phone": {"viewport": {"width": 360, "height": 780}, "is_mobile": True},
-    "no script": {"java_script_enabled": False, "viewport": {"width": 1280, "height": 900}},
-}
 DOCS = CHECKOUT / "docs"
 # Addresses of all pages, in the order of the navigation.
 PAGES = [

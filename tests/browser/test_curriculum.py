@@ -7,8 +7,9 @@ import re
 
 import pytest
 
+from tests.browser.conftest import SETTINGS
 from tests.browser.contrast import LEAST, contrasts
-from tests.browser.test_browser import SEEN, SETTINGS
+from tests.browser.test_browser import SEEN
 from tests.fakes import toy_day
 
 DAY, WEEK = "curriculum/day_02/", "curriculum/week_1/"
@@ -20,26 +21,6 @@ def address(tmp_path_factory, serve):
     built = toy_day.project(tmp_path_factory.mktemp("day")).build()
     assert built.status == 0, built.said
     return serve(built.site)
-
-
-@pytest.fixture
-def opened(chromium, address):
-    """Opens a page as somebody who was never here; the setting is one of `SETTINGS`."""
-    contexts = []
-
-    def open_page(path: str, setting: str = "light"):
-        contexts.append(chromium.new_context(**SETTINGS[setting]))
-        page = contexts[-1].new_page()
-        page.trouble = []
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.on("request", lambda r: r.url.startswith(address) or page.trouble.append(r.url))
-        page.goto(address + path, wait_until="load")
-        return page
-
-    yield open_page
-    for context in contexts:
-        assert [each.trouble for each in context.pages] == [[]]
-        context.close()
 
 
 def box(page, name: str):

@@ -6,7 +6,6 @@ from shutil import copytree
 
 import pytest
 
-from tests.browser.test_browser import SETTINGS
 from tests.fakes import second_machine, synthetic
 from tests.fakes.second_machine import GPU, SLUG
 from tests.fakes.sites import Project
@@ -27,22 +26,6 @@ def address(tmp_path_factory, serve):
     built = project.write(index=f"# Home\n\n{PAGE}", one=f"# One\n\n{PAGE}").build()
     assert built.status == 0, built.said
     return serve(built.site)
-
-
-@pytest.fixture
-def opened(chromium, address):
-    """Opens a page as somebody who was never here; the setting is one of `SETTINGS`."""
-    contexts = []
-
-    def open_page(path: str, setting: str = "light"):
-        contexts.append(chromium.new_context(**SETTINGS[setting]))
-        page = contexts[-1].new_page()
-        page.goto(address + path, wait_until="load")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
 
 
 def inside(page, address: str) -> str:

@@ -7,7 +7,7 @@ from shutil import copytree
 
 import pytest
 
-from tests.browser.test_browser import SETTINGS
+from tests.browser.conftest import SETTINGS
 from tests.fakes import payoff_rows, synthetic
 from tests.fakes.sites import Project, block
 

@@ -8,7 +8,6 @@ import re
 import pytest
 
 from anatomy.chapters.coalescing.sectors import sectors, useful_share
-from tests.browser.test_browser import SETTINGS
 from tests.browser.test_curriculum import box, guess, told, unfold
 from tests.fakes.sites import CHECKOUT
 
@@ -21,26 +20,6 @@ SIZES = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi
 @pytest.fixture(scope="module")
 def address(built, serve):
     return serve(built.site)
-
-
-@pytest.fixture
-def opened(chromium, address):
-    """Opens a day as somebody who was never here; the setting is one of `SETTINGS`."""
-    contexts = []
-
-    def open_page(path: str, setting: str = "light"):
-        contexts.append(chromium.new_context(**SETTINGS[setting]))
-        page = contexts[-1].new_page()
-        page.trouble = []
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.on("request", lambda r: r.url.startswith(address) or page.trouble.append(r.url))
-        page.goto(f"{address}curriculum/{path}/", wait_until="load")
-        return page
-
-    yield open_page
-    for context in contexts:
-        assert [each.trouble for each in context.pages] == [[]]
-        context.close()
 
 
 def size(unit: str) -> float:
@@ -65,7 +44,7 @@ def answers(page, name: str) -> list[str]:
 
 
 def test_a_week_is_guessed_kept_and_scored(opened, address):
-    page = opened(DAYS[0])
+    page = opened(f"curriculum/{DAYS[0]}/")
     expected, factors = {}, [*POINTS]
     for day in DAYS:
         page.goto(f"{address}curriculum/{day}/", wait_until="load")
@@ -114,7 +93,7 @@ def test_a_week_is_guessed_kept_and_scored(opened, address):
 
 @pytest.mark.parametrize("day", DAYS)
 def test_an_exercise_knows_the_answer_that_it_folds_away(opened, day):
-    page = opened(day)
+    page = opened(f"curriculum/{day}/")
     asked = boxes(page, ".calculate, .measure")
     for name, unit in asked.items():
         low, _, high = answers(page, name)[0].partition(" to ")
@@ -126,7 +105,7 @@ def test_an_exercise_knows_the_answer_that_it_folds_away(opened, day):
 
 @pytest.mark.parametrize("day", DAYS)
 def test_without_a_script_every_box_of_a_day_folds_its_answer(opened, day):
-    page = opened(day, "no script")
+    page = opened(f"curriculum/{day}/", "no script")
     asking = page.locator(".admonition:is(.predict, .calculate, .measure, .build)")
     assert asking.count() >= 5 and page.locator("form.guess, input[type=range]").count() == 0
     assert asking.locator("> details.answer").count() == asking.count()
@@ -136,7 +115,7 @@ def test_without_a_script_every_box_of_a_day_folds_its_answer(opened, day):
 
 
 def test_the_staircase_is_climbed_by_keyboard(opened):
-    page = opened("day_02")
+    page = opened("curriculum/day_02/")
     figure = page.locator(".waves")
     places, fixed, wave = (
         float(figure.get_attribute(f"data-{name}")) for name in ("at-once", "fixed-s", "wave-s")
@@ -170,7 +149,7 @@ def test_the_staircase_is_climbed_by_keyboard(opened):
 
 
 def test_the_sectors_that_are_drawn_are_those_that_are_counted(opened):
-    page = opened("day_05")
+    page = opened("curriculum/day_05/")
     place = page.locator("div.sectors")
     stride, offset = place.get_by_label("stride"), place.get_by_label("offset")
     said = place.locator("p[role=status]")

@@ -201,7 +201,7 @@ def test_ratios_of_what_the_host_paces_to_what_the_gpu_paces_have_a_reach_of_the
         '{"reach": {"GPU": {"ratio": "1"}}}',
         '{"reach": {"GPU": {"median_s": 1e9}}}',
         '{"reach": {"GPU": {"ratio": NaN}}}',
-        " " * 20_000,
+        '{"reach": {}}' + " " * 20_000,
     ],
 )
 def test_a_reach_that_can_not_be_used_says_what_makes_it_anew(tmp_path, content):

@@ -45,11 +45,9 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     started = datetime.now(UTC)
     before = host.conditions(device)
     start_s = time.time() - spec["spawned"]
-    clock = time.monotonic()
+    clock, waited_before_s = time.monotonic(), _waited_s()
     table = function(**params)
-    measured_s = time.monotonic() - clock
-    turns = sys.modules.get("anatomy.measure.turns")
-    waited_s = turns.waited_s if turns else 0.0
+    measured_s, waited_s = time.monotonic() - clock, _waited_s() - waited_before_s
     after = host.conditions(device)
     rows = rows_of(table, name)
     _warn_of_undeclared(name, rows)
@@ -126,6 +124,12 @@ def _refuse_company(device: str) -> None:
             f"{'compute' if several else 'computes'} on {device} too, and would share its time, "
             "cache and power. Wait, or end it, or measure all the same with --allow-foreign."
         )
+
+
+def _waited_s() -> float:
+    """What this process has waited so far for the turns of workers on other GPUs."""
+    turns = sys.modules.get("anatomy.measure.turns")
+    return turns.waited_s if turns else 0.0
 
 
 def _account(device: str) -> dict[str, Any]:

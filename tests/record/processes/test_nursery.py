@@ -41,6 +41,8 @@ def test_a_fork_measures_as_a_process_from_nothing_does(measurer):
     mother = measurer.nursery._process
     again = measurer.measure("toy.fine", CPU)
     assert measurer.nursery._process is mother
+    printed = os.readlink(f"/proc/{mother._process.pid}/fd/1")
+    assert printed == os.devnull, "nobody reads what the mother prints: a full pipe would stop her"
     assert [row["variant"] for row in found["rows"]] == [row["variant"] for row in again["rows"]]
     assert found["method"]["process"] == "one process, forked before it touched a GPU"
     assert again["method"]["start_s"] < 30  # nothing is imported twice, however busy the host

@@ -61,6 +61,20 @@ def test_a_measurement_is_told_with_its_times_and_circumstances(table):
 
 
 @pytest.mark.filterwarnings("ignore:toy.fine returned columns")
+def test_what_it_waited_for_others_is_no_part_of_what_it_took(table, monkeypatch):
+    waited = SimpleNamespace(waited_s=3.0)  # for an experiment before, in the same process
+    monkeypatch.setitem(sys.modules, "anatomy.measure.turns", waited)
+
+    def turn(**_):
+        waited.waited_s += 1.25
+        return table
+
+    monkeypatch.setattr(declare, "load", lambda name, package: turn)
+    method = worker.measure(SPEC)["method"]
+    assert (method["measured_s"], method["waited_s"]) == (1.25, 1.25)
+
+
+@pytest.mark.filterwarnings("ignore:toy.fine returned columns")
 def test_what_the_clock_and_the_table_say_of_it_is_kept(table, monkeypatch):
     said = {"method": {"clock": "events", "blocks": 12}, "warnings": ["It is hot."]}
     told = SimpleNamespace(account=lambda device: said)
