@@ -70,6 +70,7 @@ def test_what_was_recorded_is_current_and_not_measured_again(toylab, tmp_path):
     assert found.table.variant.tolist() == ["contiguous", "sliced", "contiguous (again)", "fp8"]
     assert found.data["noise_floor"] == {"matmul gpu_warm": 0.004}
     assert found.data["seconds"] > found.data["method"]["start_s"] > 0
+    assert found.data["seconds"] == round(found.data["seconds"], 3)
     assert found.data["software"]["torch"] and found.data["machine"]["slug"].startswith("cpu-")
     (item,) = plan(toylab, tmp_path, ("toy.fine", {"slowdown": 3.0}))
     assert item.freshness.current and item.last_seconds == found.data["seconds"]
