@@ -48,6 +48,18 @@ def test_a_fork_measures_as_a_process_from_nothing_does(measurer):
     assert again["method"]["start_s"] < 30  # nothing is imported twice, however busy the host
 
 
+def test_no_file_of_a_worker_stays_open_when_it_has_ended(measurer):
+    def counted() -> list[int]:
+        mother = measurer.nursery._process._process.pid
+        return [len(os.listdir(f"/proc/{pid}/fd")) for pid in ("self", mother)]
+
+    measurer.measure("toy.fine", CPU)
+    before = counted()
+    for _ in range(2):
+        measurer.measure("toy.fine", CPU)
+    assert counted() == before
+
+
 def test_to_import_what_forks_share_asks_the_driver_nothing():
     code = (
         "import torch\n"
@@ -99,6 +111,9 @@ def test_no_fork_outlives_a_recorder_that_was_killed(toylab, tmp_path):
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT) as reader:
         worker, child = numbers(file)
+        files = [os.readlink(each) for each in Path(f"/proc/{worker}/fd").iterdir()]
+        printed = os.readlink(f"/proc/{worker}/fd/1")
+        assert files.count(printed) == 2, "its output and its errors, and no third that keeps it"
         mother = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
         reader.kill()
     assert gone(worker) and gone(child) and gone(mother)
