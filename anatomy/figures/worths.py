@@ -132,7 +132,8 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         sheet.words(0, under, each.on_the_gpu, colour=MUTED, size=11)
     else:
         right = sheet.words(0, top + 14, each.name, bold=True)
-        sheet.words(right + 10, top + 14, each.on_the_gpu, colour=MUTED, size=11)
+        short = each.on_the_gpu.removesuffix(" at best")
+        sheet.words(right + 10, top + 14, short, colour=MUTED, size=11)
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
         sheet.box(x0, middle - 9, x1 - x0, 18, fill=QUIET, opacity=0.35)
