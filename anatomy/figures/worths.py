@@ -133,7 +133,7 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
     else:
         right = sheet.words(0, top + 14, each.name, bold=True)
         short = each.on_the_gpu.removesuffix(" at best")
-        sheet.words(right + 10, top + 14, short, colour=MUTED, size=11)
+        sheet.words(right + 4, top + 14, short, colour=MUTED, size=11)
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
         sheet.box(x0, middle - 9, x1 - x0, 18, fill=QUIET, opacity=0.35)
