@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
-from anatomy.claims import findings
+from anatomy.claims import findings, places
 from anatomy.claims.findings import Case, Finding, Measured, Unmeasured, span
+from anatomy.claims.places import Place
 from anatomy.table import units
 
 # How many places a verdict names before it only counts them.
@@ -186,49 +187,47 @@ def _where(cases: Sequence[Case]) -> str:
     count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
     ways: list[tuple[int, str]] = []
     for names in (*combinations(columns, 1), *combinations(columns, 2)):
-        outcomes: dict[str, list[bool | None]] = {}
+        outcomes: dict[Place, list[bool | None]] = {}
         for case in cases:
-            key = " ".join(str(case.where[name]) for name in names)
-            outcomes.setdefault(key, []).append(case.outcome)
+            outcomes.setdefault(_place(case, names), []).append(case.outcome)
         kinds = _kinds(outcomes)
         held, other = kinds["always"], kinds["never"]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
-                return f"{_for_places(held)}, {count}"
+                return f"{places.said(held, [*outcomes])}, {count}"
             if len(other) <= MOST_NAMED:
-                return f"except {_for_places(other)}, in {count}"
+                return f"except {places.said(other, [*outcomes])}, in {count}"
         open_ = sum(len(each) for each in outcomes.values() if len(set(each)) > 1)
         if any(0 < len(each) <= MOST_NAMED for each in (held, other)):
             ways.append((open_ + len(outcomes), _always_never_partly(kinds)))
     undecided = any(case.outcome is None for case in cases)
     for kind, outcome in [("", True)] if undecided else [("", True), ("except ", False)]:
-        single = [case for case in cases if case.outcome is outcome]
+        single = [_place(case, columns) for case in cases if case.outcome is outcome]
         if columns and len(single) <= MOST_NAMED:
-            places = [" ".join(str(case.where[name]) for name in columns) for case in single]
-            return f"{kind}{_for_places(places)}, {count}"
+            every = [_place(case, columns) for case in cases]
+            return f"{kind}{places.said(single, every)}, {count}"
     return f"{min(ways, key=lambda way: way[0])[1]}; {count} in all" if ways else f"in {count}"
 
 
-def _kinds(outcomes: dict[str, list[bool | None]]) -> dict[str, list[str]]:
-    """The keys under which a claim is always true, never, sometimes, and not known to be."""
-    kinds: dict[str, list[str]] = {"always": [], "never": [], "in part": [], "undecided": []}
-    for key, each in outcomes.items():
+def _place(case: Case, names: Iterable[str]) -> Place:
+    return tuple(str(case.where[name]) for name in names)
+
+
+def _kinds(outcomes: dict[Place, list[bool | None]]) -> dict[str, list[Place]]:
+    """The places in which a claim is always true, never, sometimes, and not known to be."""
+    kinds: dict[str, list[Place]] = {"always": [], "never": [], "in part": [], "undecided": []}
+    for place, each in outcomes.items():
         some = "in part" if any(each) else "never" if set(each) == {False} else "undecided"
-        kinds["always" if all(each) else some].append(key)
+        kinds["always" if all(each) else some].append(place)
     return kinds
 
 
-def _always_never_partly(kinds: dict[str, list[str]]) -> str:
+def _always_never_partly(kinds: dict[str, list[Place]]) -> str:
     """`always for a, never for b, in part for c, undecided for d`; of too many only their count."""
-    said = []
-    for kind, keys in kinds.items():
-        if keys:
-            many = len(keys) > MOST_NAMED
-            said.append(f"{kind} {_for_places([f'{len(keys)} combinations'] if many else keys)}")
+    every, said = [place for each in kinds.values() for place in each], []
+    for kind, there in kinds.items():
+        if there:
+            many = len(there) > MOST_NAMED
+            named = f"for {len(there)} combinations" if many else places.said(there, every)
+            said.append(f"{kind} {named}")
     return "; ".join(said)
-
-
-def _for_places(places: Sequence[str]) -> str:
-    """`for a, b`; places that begin with `where` say so themselves."""
-    named = ", ".join(places)
-    return named if all(place.startswith("where ") for place in places) else f"for {named}"

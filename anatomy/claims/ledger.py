@@ -30,7 +30,9 @@ COLUMNS = (
 COMMITTED = "verdicts.json"
 PAGE = "ledger.md"
 BY_READING = "by reading"  # under a verdict that a person found in the documents themselves
-MOST_SAID = 60  # characters of a condition under a verdict; a longer one is told with the evidence
+# Characters of a condition under a verdict: four lines of its column. A longer one is told whole
+# with the evidence, and on hover.
+MOST_SAID = 75
 DOWNLOADS = ("ledger.csv", "ledger.json")
 
 
@@ -125,9 +127,20 @@ def where(result: Result) -> str:
 
 
 def brief(condition: str, most: int) -> str:
-    """A condition of at most so many characters: itself, else in how many cases it is met."""
+    """A condition of at most so many characters: itself, else as many of its places as there is
+    room for, the surest first, or what its places have in common, and in how many cases it is
+    met."""
     counted = re.search(r"\d+ of \d+ cases", condition)
-    return f"in {counted[0]}" if counted and len(condition) > most else condition
+    if not counted or len(condition) <= most:
+        return condition
+    said = [counted[0]]
+    if shared := re.fullmatch(r"((?:for|where) [^();]+) \([^;]+\), \d+ of \d+ cases", condition):
+        said.insert(0, f"only {shared[1]}")
+    for clause in condition.split("; ")[:-1]:
+        if "combinations" not in clause and len("; ".join([*said, clause])) <= most:
+            said.insert(-1, clause)
+    text = "; ".join(said)
+    return text if len(said) > 1 and len(text) <= most else f"in {counted[0]}"
 
 
 def anchor(result: Result) -> str:

@@ -120,9 +120,10 @@ def why(text: str) -> str:
     return f'<span class="why">{escape(text)}</span>'
 
 
-def remark(text: str) -> str:
-    """What is said in small type under a value or a verdict."""
-    return f'<span class="remarks">{escape(text)}</span>' if text else ""
+def remark(text: str, whole: str = "") -> str:
+    """What is said in small type under a value or a verdict; on hover the `whole` of it."""
+    hover = f' title="{escape(whole)}"' if whole and whole != text else ""
+    return f'<span class="remarks"{hover}>{escape(text)}</span>' if text else ""
 
 
 def kernel(name: str) -> str:

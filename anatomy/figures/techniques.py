@@ -100,14 +100,17 @@ def _ordinary(each: Technique, members: Iterable[Row]) -> Row:
 
 
 def _cell(each: Technique, found: Iterable[Found], *, best: bool) -> str:
-    """The best or the worst speed-up with its interval, its verdict, and where it was seen."""
-    cells = sorted((row for row, _ in cases(each, found)), key=lambda row: row["ratio"])
-    if not cells:
+    """The best or the worst speed-up with its interval, its verdict, and where it was seen; a tag
+    where the ordinary way was host-paced."""
+    seen = sorted(cases(each, found), key=lambda pair: pair[0]["ratio"])
+    if not seen:
         return tables.NONE
-    row = cells[0 if best else -1]
+    row, base = seen[0 if best else -1]
     text = tables.lighter(units.ratio_range(*rows.speedup(row)))
     name = f"{row['variant']}, {row['op']}" if len(each.variants) > 1 else row["op"]
-    return f'{text} {tables.chip(row["verdict"])} <span class="spot">{escape(name)}</span>'
+    paced = tables.remarks({"paced_by": base.get("paced_by")})
+    spot = f'<span class="spot">{escape(name)} {paced}</span>'
+    return f"{text} {tables.chip(row['verdict'])} {spot}"
 
 
 def _memory(each: Technique, found: Iterable[Found]) -> str:

@@ -33,10 +33,21 @@ class Worth(NamedTuple):
     cases: Sequence[Case]
     promised: tuple[float, float] | None
 
+    @property
+    def on_the_gpu(self) -> str:
+        """Where the best case was host-bound, what the best of the others is; else empty."""
+        if not self.cases[-1].host_bound:
+            return ""
+        others = [case.speed for case in self.cases if not case.host_bound]
+        return (
+            f"GPU-bound: {_short(max(others))}× at best" if others else "host-bound in every case"
+        )
+
 
 def worths(*, caption: str | None = None) -> str:
     """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, of those
-    that were host-bound before diamonds, and what was promised as a grey bar behind them.
+    that were host-bound before diamonds, and what was promised as a grey bar behind them. Beside a
+    technique whose best case was host-bound stands its best where the GPU was the bottleneck.
 
         worths(caption="Each mark is one model or size.")
     """
@@ -55,6 +66,7 @@ def worths(*, caption: str | None = None) -> str:
         said = "; ".join(
             f"{each.name} from {units.ratio(min(c.speed for c in each.cases), most=2)} "
             f"to {units.ratio(max(c.speed for c in each.cases), most=2)}"
+            f"{each.on_the_gpu and f' ({each.on_the_gpu})'}"
             for each in every
         )
         return canvas.both(lambda sheet: _drawn(sheet, every), f"Speed-ups: {said}.")
@@ -115,11 +127,13 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
 def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) -> None:
     middle = top + step - ROW / 2
     if names:
-        sheet.paragraph(
-            0, middle - (6 if canvas.wide(each.name) > names else -4), names, each.name, bold=True
-        )
+        lines = 1 + (canvas.wide(each.name) > names) + bool(each.on_the_gpu)
+        under = sheet.paragraph(0, middle + 12 - 8 * lines, names, each.name, bold=True)
+        sheet.words(0, under, each.on_the_gpu, colour=MUTED, size=11)
     else:
-        sheet.words(0, top + 14, each.name, bold=True)
+        right = sheet.words(0, top + 14, each.name, bold=True)
+        short = each.on_the_gpu.removesuffix(" at best")
+        sheet.words(right + 4, top + 14, short, colour=MUTED, size=11)
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
         sheet.box(x0, middle - 9, x1 - x0, 18, fill=QUIET, opacity=0.35)
@@ -133,8 +147,10 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         taken.append((x, level))
         away = (2 * RADIUS - 0.6) * ((level + 1) // 2) * (-1 if level % 2 else 1)
         _mark(sheet, x, middle + away, case)
-    sheet.words(at(low) - 9, middle + 4, _short(low), colour=MUTED, size=11, anchor="end")
-    sheet.words(at(high) + 9, middle + 4, _short(high), colour=MUTED, size=11)
+    for case, away, anchor in ((each.cases[0], -9, "end"), (each.cases[-1], 9, "start")):
+        colour = BAD if case.host_bound else GOOD
+        x, text = at(case.speed) + away, _short(case.speed)
+        sheet.words(x, middle + 4, text, colour=colour, size=11, anchor=anchor)
 
 
 def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:

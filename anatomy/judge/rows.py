@@ -209,9 +209,9 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
 
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
     of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
-    (within 4%)`, or `not clearly faster or slower (0.8× to 1.3× the time)`; `short`, for a label of
-    a drawing, begins either with `undecided`. A column that is no ratio of times, or a row with no
-    verdict on it, is a BadParameter.
+    (within 4%)`, or `not clearly faster or slower (20% faster to 1.3× slower)`; `short`, for a
+    label of a drawing, begins either with `undecided`. A column that is no ratio of times, or a row
+    with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -226,9 +226,15 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     if word == "undecided":
         said, left_open = _undecided(*sorted(x for x in factors[1:] if not units.missing(x)))
         return f"{'undecided' if short else said}{left_open}"
-    size = max(factors[0], 1 / factors[0])
+    return _changed(factors[0], word)
+
+
+def _changed(factor: float, word: str = "") -> str:
+    """A ratio of times as a sentence says it, by its own direction where no `word` gives one."""
+    size = max(factor, 1 / factor)
     percent = f"{(size - 1) * 100:.{int(size < SMALL)}f}%"
-    return f"{percent if size < PERCENT else f'{units.significant(size, 2)}×'} {word}"
+    direction = word or ("slower" if factor > 1 else "faster")
+    return f"{percent if size < PERCENT else f'{units.significant(size, 2)}×'} {direction}"
 
 
 def _undecided(*ends: float) -> tuple[str, str]:
@@ -238,8 +244,7 @@ def _undecided(*ends: float) -> tuple[str, str]:
     farthest = max(max(end, 1 / end) for end in ends)
     if farthest <= CLOSE:
         return "about as fast", f" (within {ceil((farthest - 1) * 100)}%)"
-    low, high = (units.significant(end, 2) for end in ends)
-    return UNDECIDED, f" ({low}× to {high}× the time)"
+    return UNDECIDED, f" ({' to '.join(dict.fromkeys(map(_changed, ends)))})"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:

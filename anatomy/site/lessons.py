@@ -46,6 +46,15 @@ _RIGHT = re.compile(r'<strong class="right">(\w+)</strong>')
 _MEASURED = re.compile(r'<span class="measured"[^>]*>([^<]*)</span>')
 _SAID = re.compile(r"(?:about )?(?P<number>[\d.]+)\s?(?P<unit>\S*)")
 _UNIT = re.compile(r"(?:[nµmkMGTPKi]{0,2})(?P<base>FLOP/s|B/s|FLOP/B|B|s|Hz)|(?P<other>.*)")
+# Sections that begin a part of the day, and what follows a part in a section that begins none.
+_BEGINS = {
+    "What do you remember?": "recall",
+    "Predict first": "predict",
+    "The experiment": "experiment",
+    "Exercises": "exercises",
+    "The project": "project",
+}
+_FOLLOWS = {"predict": "ideas", "exercises": "close", "project": "close"}
 # What stands for a figure: one that is drawn, and one that is not there yet.
 _ELSEWHERE = ("<!--picture", "<figure", "gap-inline")
 
@@ -126,12 +135,19 @@ def _base(unit: str) -> str:
 
 
 def _time(html: str) -> str:
-    """A bar of the sections, each as wide as it is long."""
-    items = []
+    """A bar of the parts of a day, each with its name and as wide as its sections are long."""
+    parts: dict[str, tuple[str, int]] = {}  # name -> its first section, and its minutes
+    part = "recall"
     for minutes, name, text in _TIMED.findall(html):
-        said = escape(f"{unescape(re.sub('<[^>]*>', '', text))} {minutes} minutes")
-        link = f'<a href="#{name}" title="{said}" aria-label="{said}">{minutes}</a>'
-        items.append(f'<li style="flex-grow:{minutes}">{link}</li>')
+        title = unescape(re.sub("<[^>]*>", "", text))
+        begun = (each for start, each in _BEGINS.items() if title.startswith(start))
+        part = next(begun, _FOLLOWS.get(part, part))
+        first, spent = parts.get(part, (name, 0))
+        parts[part] = first, spent + int(minutes)
+    items = (
+        f'<li style="flex-grow:{spent}"><a href="#{name}">{part} <b>{spent}</b></a></li>'
+        for part, (name, spent) in parts.items()
+    )
     label = escape(f"How the {outline.HOURS} hours are spent, in minutes")
     return f'<ol class="spent" aria-label="{label}" data-search-exclude>{"".join(items)}</ol>\n'
 

@@ -131,6 +131,26 @@ def test_a_condition_is_cut_only_where_it_is_longer_than_the_most():
     assert ledger.brief(condition, len(condition) - 1) == "in 4 of 7 cases"
 
 
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [
+        (49, "always for a/b; never for c; 7 of 13 cases"),
+        (41, "always for a/b; 7 of 13 cases"),
+        (28, "never for c; 7 of 13 cases"),
+        (25, "in 7 of 13 cases"),
+    ],
+)
+def test_of_a_long_condition_as_much_is_said_as_there_is_room_for(most, said):
+    condition = "always for a/b; never for c; in part for 9 combinations; 7 of 13 cases in all"
+    assert ledger.brief(condition, most) == said
+
+
+def test_of_many_places_it_is_said_what_they_have_in_common():
+    condition = "for width 2048 (2 layers or 4 layers, compiled), 5 of 10 cases"
+    assert ledger.brief(condition, 50) == "only for width 2048; 5 of 10 cases"
+    assert ledger.brief(condition, 20) == "in 5 of 10 cases"
+
+
 FOUND = [
     slower(True),
     slower(True, word=claims.IN_PART),

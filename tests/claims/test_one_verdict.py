@@ -36,7 +36,7 @@ def test_beside_what_is_undecided_nothing_is_said_to_be_all_but_so():
         for key, each in outcomes.items()
     )
     found = Cases(cases).finding("").condition
-    assert "except" not in found and "always for c, d" in found and "6 of 8 cases" in found
+    assert "except" not in found and "always for c/d" in found and "6 of 8 cases" in found
 
 
 # What a table calls a ratio to a claimed number decides on which side of that it lies.

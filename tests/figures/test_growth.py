@@ -31,3 +31,14 @@ def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root
     assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))
     failed = text(call("curve", of(root), **CURVE | {"where": {"width": 4096, "op": "train *"}}))
     assert made.WHY in failed
+
+
+def test_bytes_over_a_wide_range_are_named_by_powers_of_four():
+    kib = 2.0**10
+    ticks = growth._ticks("working_set_bytes", [65 * kib, 192 * kib, 65470 * kib, 200000 * kib])
+    names = ["64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", ""]
+    assert [name for _, name in ticks] == names
+    assert ticks[1][0] == 256 * kib and ticks[-1][0] == 200000 * kib, "the end keeps its place"
+    few = [(96 * kib, "96.0 KiB"), (192 * kib, "192 KiB")]
+    assert growth._ticks("working_set_bytes", [size for size, _ in few]) == few
+    assert growth._ticks("tokens", [1, 4096]) == [(1, "1"), (4096, "4096")]

@@ -31,6 +31,14 @@ def test_the_memory_or_the_format_is_the_roof_of_an_operation():
         assert f"{number}. {name} {rest.replace(',', '').replace(';', '')}" in table
 
 
+def test_marks_have_their_names_beside_them_and_on_a_phone_the_numbers_of_the_table():
+    html = placed(sound=SOUND, few=SOUND | {"flops_per_byte": 1.0})
+    pictures = re.findall(r"<svg .*?</svg>", html, re.DOTALL)
+    desk, phone = (set(re.findall(r"<text[^>]*>([^<]+)</text>", each)) for each in pictures)
+    assert {"sound", "few"} <= desk and "2" not in desk
+    assert {"1", "2"} <= phone and not {"sound", "few"} & phone
+
+
 def test_an_operation_whose_work_nobody_counted_is_refused():
     with pytest.raises(BadParameter, match="counts no operations: give flops_per_byte"):
         placed(none=SOUND | {"op": "layer_norm"})

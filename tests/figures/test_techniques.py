@@ -6,7 +6,10 @@ import re
 import pytest
 
 from anatomy import page
+from anatomy.figures import worths
+from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.text import frontmatter, inline
+from anatomy.figures.worths import Case, Worth
 from anatomy.record import recording, showing
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT
@@ -63,6 +66,38 @@ def test_the_best_is_the_smallest_ratio_and_says_where(root):
     edit(root, "channels_last.network", quick)
     best = lines(root)["channels_last"][0]
     assert best.startswith("100") and "training bf16 N=32" in best
+
+
+def test_a_cell_whose_ordinary_way_was_host_paced_says_so(root):
+    def asked(seconds):
+        def change(row):
+            if row.get("role") == "control":
+                row |= {"enqueue_s": seconds, "busy_s": 1e-3}
+
+        return change
+
+    for seconds, tagged in ((1.0, True), (1e-6, False)):
+        edit(root, "channels_last.network", asked(seconds))
+        best, worst = lines(root)["channels_last"][:2]
+        assert best.endswith("host-paced") == worst.endswith("host-paced") == tagged
+
+
+@pytest.mark.parametrize(
+    ("cases", "said"),
+    [
+        ([(0.9, True), (1.1, False), (14, True)], "GPU-bound: 1.1× at best"),
+        ([(0.9, True), (14, True)], "host-bound in every case"),
+        ([(0.9, True), (14, False)], ""),
+    ],
+)
+def test_beside_a_best_that_was_host_bound_stands_the_best_of_the_others(cases, said):
+    worth = Worth("graphs", [Case(*each, True) for each in cases], None)
+    assert worth.on_the_gpu == said
+    for width, drawn in ((680, said), (330, said.removesuffix(" at best"))):
+        sheet = Canvas(width)
+        worths._drawn(sheet, [worth])
+        texts = re.findall(r"<text[^>]*>([^<]*)</text>", sheet.svg("wide"))
+        assert "14" in texts and (drawn in texts or not drawn)
 
 
 def test_too_few_blocks_are_left_out(root):

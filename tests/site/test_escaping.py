@@ -37,7 +37,7 @@ OURS = {
     "fences": {"fence.line + offset", "name", "own", "page", "value"},
     "framing": {"f' {kind}' if kind and body else ''"},
     "frontiers": {"kind"},
-    "lessons": {"minutes", "name"},
+    "lessons": {"name", "spent"},
     "lists": {"' long' if long else ''"},
     "matrices": {"len(alongs)"},
     "preview": {"_STYLE"},

@@ -1,12 +1,16 @@
 """What is wrong with a day's page ends the build with its place; a right one gets head and foot."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from anatomy.record.showing import Showing
+from anatomy.site import lessons
 from tests.fakes import toy_day
 from tests.fakes.toy_day import DAY
 
+TOY = Showing(Path("."), "toy-gpu", page="curriculum/day_02.md")
 # What is changed on the day's page, and what the build then says; {line} is that of the change.
 MISTAKES = {
     "too little time": ('{ data-minutes="20" }', '{ data-minutes="10" }', "take 140 minutes"),
@@ -51,13 +55,43 @@ def test_a_day_has_its_place_its_time_and_tomorrow(tmp_path):
     assert "Phase I · " in above and '<a href="../week_1/">Week 1</a>' in above
     assert "Day 2 of 70 · 2.5 hours" in above
     spent = re.search(r'<ol class="spent".*?</ol>', html)[0]
-    assert re.findall(r'flex-grow:(\d+)"><a href="#([\w-]+)"', spent) == [
-        ("10", "what-do-you-remember"),
-        ("20", "predict-first"),
-        ("60", "the-experiment"),
-        ("60", "exercises"),
+    assert re.findall(r'flex-grow:(\d+)"><a href="#([\w-]+)">(\w+) <b>\1</b>', spent) == [
+        ("10", "what-do-you-remember", "recall"),
+        ("20", "predict-first", "predict"),
+        ("60", "the-experiment", "experiment"),
+        ("60", "exercises", "exercises"),
     ]
     assert html.index('class="lead"') < html.index('class="spent"') < html.index("outcomes")
     tomorrow = re.search(r'<aside class="tomorrow".*?</aside>', html)[0]
     assert "Day 3: Kernels and launches" in tomorrow and "not written yet" in tomorrow
     assert "Tomorrow" not in built.read("search/search_index.json")
+
+
+def test_the_bar_of_a_day_joins_the_sections_of_a_part():
+    sections = {
+        "What do you remember?": 10,
+        "Why?": 5,
+        "Predict first": 15,
+        "What is an SM?": 20,
+        "And a warp?": 10,
+        "The experiment: all of it": 20,
+        "Break it": 10,
+        "Exercises": 30,
+        "The project": 20,
+        "Misconception": 5,
+        "Key takeaways": 5,
+    }
+    html = "".join(
+        f'<h2 data-minutes="{minutes}" id="s{at}">{title}<a class="headerlink"></a></h2>'
+        for at, (title, minutes) in enumerate(sections.items())
+    )
+    bar = re.findall(r'href="#(\w+)">(\w+) <b>(\d+)</b>', lessons.framed(html, 2, TOY))
+    assert bar == [
+        ("s0", "recall", "15"),
+        ("s2", "predict", "15"),
+        ("s3", "ideas", "30"),
+        ("s5", "experiment", "30"),
+        ("s7", "exercises", "30"),
+        ("s8", "project", "20"),
+        ("s9", "close", "10"),
+    ]

@@ -98,7 +98,7 @@ def claims(results: Sequence[Result]) -> str:
             first, more = strips.commands(result.found)
             seen = f'<span class="gap-inline">{seen} <code>{first}</code>{more}</span>'
         said = f"{text} {source} {row}"
-        chip = tables.chip(result.word) + tables.remark(ledger.where(result))
+        chip = tables.chip(result.word) + tables.remark(ledger.where(result), result.condition)
         lines.append([said, f"<span{how}>{seen}</span>", chip])
     inherited = any(result.claim.row is not None for result in results)
     head = ("the inherited advice" if inherited else "the claim", "here", "verdict")

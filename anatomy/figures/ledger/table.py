@@ -137,7 +137,7 @@ def _row(showing: Showing, result: Result) -> str:
     data = " ".join(f'data-{n}="{escape(v)}"' for n, v in (marks | {"source": source}).items())
     number = f'<span class="cited">{escape(claim.number)}</span>' if claim.number else tables.NONE
     marked = tables.chip(result.word) + spans.marks(*result.found)
-    chip = marked + tables.remark(ledger_rows.where(result))
+    chip = marked + tables.remark(ledger_rows.where(result), result.condition)
     cells = [
         (claim.row, "" if claim.row is None else str(claim.row)),
         (claims.ALL_WORDS.index(result.word), chip),

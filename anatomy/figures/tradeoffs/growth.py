@@ -1,9 +1,11 @@
 """How a cost or a rate goes with a size, on a page: lines on logarithmic axes, with fitted
 exponents or levels."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import ceil, floor, log
 from statistics import median
 from typing import Any
 
@@ -23,6 +25,8 @@ from anatomy.table.plateaus import plateaus
 FITS = ("power", "levels")
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
 STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
+FAR = 256  # sizes in bytes that span so many times are named by powers of four
+NEAR = 1.1  # an end of the axis no farther than this from a power needs no mark of its own
 Fits = Mapping[str, PowerFit | None]  # by series
 
 
@@ -187,12 +191,24 @@ def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wante
             point = {"series": name, "x": x, "value": y / size, "hover": text}
             points.append(point | {"low": max(low, y / BEYOND) / size, "high": high / size})
     ends = [end | {"value": end["value"] / size} for end in ends]
-    ticks = [(step, label(wanted.x, step)) for step in axis(row[wanted.x] for row in every)]
+    ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
     note = f" ({rows.interval_name(every)})" if wanted.y in rows.INTERVALS else ""
     titles = (across, f"{up}{f', {unit}' if unit else ''}{note}")
     drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles))
     named = f"{up} over {across}, both logarithmic, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
+
+
+def _ticks(column: str, sizes: Sequence[float]) -> list[tuple[float, str]]:
+    """The measured sizes with their names. Of bytes over a wide range these are the powers of four,
+    because many odd sizes are read worse than few even ones; the ends stay, without a name."""
+    low, high = min(sizes), max(sizes)
+    if not column.endswith("bytes") or high / low < FAR:
+        return [(size, label(column, size)) for size in sizes]
+    reach = range(ceil(log(low / NEAR, 4)), floor(log(high * NEAR, 4)) + 1)
+    even = {4.0**power: re.sub(r"\.0+ ", " ", units.byte_count(4**power)) for power in reach}
+    ends = [end for end in (low, high) if all(max(end, p) / min(end, p) > NEAR for p in even)]
+    return sorted([*even.items(), *((end, "") for end in ends)])
 
 
 def _unit_of_axis(table: Sequence[Row], column: str) -> tuple[float, str]:
