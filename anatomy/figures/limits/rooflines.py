@@ -186,7 +186,7 @@ def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
     bandwidth = units.rate(slope["bandwidth"], "B/s")
     head = ("format", "#most operations", f"#corner, with copies at {bandwidth}", "peak is")
     table = tables.listed(head, lines, "Corners of the roofline")
-    return svg.chart([("", drawn)], label) + figures.twin(table, unfold=True)
+    return svg.chart([("", drawn)], label) + figures.twin(table)
 
 
 def _floors(table: Sequence[Row], _: None) -> str:
