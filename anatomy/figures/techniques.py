@@ -4,7 +4,6 @@ Which techniques there are, the front matter of their pages says (`frontmatter.T
 Cells of fewer blocks than an interval of 95 % takes are left out, and so is what has no ratio.
 """
 
-import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from html import escape
@@ -63,8 +62,7 @@ def looked_up(showing: Showing, page: str, each: Technique) -> tuple[Result | No
 
 
 def _link(showing: Showing, page: str, each: Technique) -> str:
-    there = posixpath.relpath(page, posixpath.dirname(showing.page) or ".")
-    return f'<a href="{escape(showing.page_link(there))}">{escape(each.name)}</a>'
+    return f'<a href="{escape(showing.link_to(page))}">{escape(each.name)}</a>'
 
 
 def _promised(result: Result | None) -> str:

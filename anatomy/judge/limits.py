@@ -43,9 +43,17 @@ class Datasheet:
     sm_count: int | None = None
     shared_bytes_per_sm: int | None = None
     registers_per_sm: int | None = None  # of 32 bits
+    hbm_bits: int | None = None  # width of the HBM: 1024 for each stack
     derived: tuple[str, ...] = ()  # names of the figures that no datasheet states
     derivation: str = ""  # how these were computed
     match: tuple[str, ...] = ()  # other names of the GPU
+
+    def hbm_bytes_per_s(self, clock_mhz: float | None) -> float | None:
+        """Bytes per second over all pins of the HBM, two bits a clock; None where one of them is
+        not known. A datasheet's figure is rounded, and can lie below (H200: 4.80 of 4.92 TB/s)."""
+        if not self.hbm_bits or not clock_mhz:
+            return None
+        return self.hbm_bits / 8 * 2 * clock_mhz * 1e6
 
     def peak_at_max_clock(self, dtype: str, max_clock_mhz: float | None = None) -> float | None:
         """FLOP/s that no product of `dtype` can exceed: the peak at the highest clock.

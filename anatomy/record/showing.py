@@ -215,6 +215,10 @@ class Showing:
         slash = "/" if address.endswith("/") else ""
         return self._relative(address) + slash + (f"#{part}" if part else "")
 
+    def link_to(self, page: str) -> str:
+        """Address of a page that is named relative to docs/, from wherever this one is."""
+        return self.page_link(posixpath.relpath(page, posixpath.dirname(self.page) or "."))
+
     def _relative(self, inside: str) -> str:
         return posixpath.relpath(inside or ".", posixpath.dirname(self.url) or ".")
 

@@ -11,6 +11,7 @@ import torch
 
 import anatomy
 from anatomy import cli
+from anatomy.chapters.bottlenecks import workloads
 from anatomy.diagnosis import scripts
 from anatomy.table.errors import BadParameter, DeviceError, MeasurementError, UnknownName
 
@@ -215,3 +216,11 @@ def test_the_snippet_runs_alone_and_by_the_command(run):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("step on ") and "try next: " in done.stdout
+
+
+def test_the_loop_of_the_quick_start_is_the_one_that_its_recording_diagnoses(run):
+    snippet = CHECKOUT / "snippets" / "item_in_every_round.py"
+    told = snippet.read_text(encoding="utf-8")
+    assert f"range({workloads.ROUNDS})" in told and "2**22" in told
+    status, out, _ = run(snippet, "--device", "cpu" if not torch.cuda.is_available() else "cuda:0")
+    assert status == 0 and "bottleneck: " in out

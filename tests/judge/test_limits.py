@@ -42,6 +42,14 @@ def test_each_peak_is_its_units_times_its_clock(slug, dtype):
     assert math.isclose(sheet.flops_per_s[dtype], product, rel_tol=0.005)
 
 
+@pytest.mark.parametrize(("slug", "mhz"), [("nvidia-a100-80-sxm", 1593), ("nvidia-h100-sxm", 2619)])
+def test_the_bandwidth_of_hbm_is_its_pins_times_two_bits_a_clock(slug, mhz):
+    sheet = datasheets()[slug]
+    assert math.isclose(sheet.hbm_bytes_per_s(mhz), sheet.dram_bytes_per_s, rel_tol=0.002)
+    assert sheet.hbm_bytes_per_s(None) is None
+    assert datasheets()["nvidia-rtx-4090"].hbm_bytes_per_s(mhz) is None, "it has no HBM"
+
+
 @pytest.mark.parametrize("slug", datasheets())
 def test_every_datasheet_is_whole(slug):
     sheet = datasheets()[slug]

@@ -5,7 +5,6 @@ days, as Markdown whose headings stand in the page's table of contents. What is 
 and what is not says so.
 """
 
-import posixpath
 import re
 from html import escape
 
@@ -42,8 +41,7 @@ def linked(showing: Showing, about: Part, text: str = "") -> str:
     text = escape(text or about.name)
     for page, front in frontmatter.of_site(showing).items():
         if getattr(front, about.kind) == about.number:
-            there = posixpath.relpath(page, posixpath.dirname(showing.page) or ".")
-            return f'<a href="{escape(showing.page_link(there))}">{text}</a>'
+            return f'<a href="{escape(showing.link_to(page))}">{text}</a>'
     return text
 
 

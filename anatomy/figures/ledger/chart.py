@@ -52,7 +52,7 @@ def left_out(found: Sequence[Result]) -> dict[str, int]:
     return {each: counted[each] for each in REASONS}
 
 
-def _factor(result: Result) -> float:
+def factor(result: Result) -> float:
     """How far off the claimed number is, in whichever direction."""
     return max(result.deviation, 1 / result.deviation)
 
@@ -62,8 +62,8 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     here = comparable(inherited(showing, found))
     if not here:
         return NONE_YET + "\n"
-    close = sum(_factor(each) <= NEAR for each in here)
-    far = [each for each in here if _factor(each) > FAR]
+    close = sum(factor(each) <= NEAR for each in here)
+    far = [each for each in here if factor(each) > FAR]
     less = sum(each.deviation < 1 for each in far)
     several = [each for each in here if each.measured.cases > 1]
     single = sum(_farthest(each) > FAR for each in several)
@@ -128,7 +128,7 @@ def point(result: Result) -> dict:
     """A claim's mark; those that are close to the diagonal go without a name."""
     claim, seen, row = result.claim, result.measured, str(result.claim.row)
     low, high = claim.claimed
-    close = _factor(result) <= NEAR
+    close = factor(result) <= NEAR
     mark = {"claimed_low": low, "claimed_high": high, "value": seen.value, "high": seen.high}
     mark |= {"low": seen.low if seen.low > 0 else None, "many": seen.cases > 1}
     mark |= {"name": "" if close else f"{claim.name} {row}", "number": "" if close else row}

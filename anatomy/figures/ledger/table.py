@@ -13,6 +13,7 @@ from anatomy.figures.charts import strips, svg
 from anatomy.figures.diagrams.topics import topics
 from anatomy.figures.ledger import chart
 from anatomy.figures.text import inline, spans
+from anatomy.record import signatures
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
@@ -31,6 +32,7 @@ SAID = {
     claims.INCONCLUSIVE: "stay open",
     claims.NOT_MEASURABLE: "can't be measured there",
 }
+FARTHEST = 5  # claims in the list of those that are farthest off
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
@@ -43,7 +45,8 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         ledger("chart", caption="On the diagonal a claim was right.")
 
     Args:
-        part: `table`, `answer` (in sentences), `topics` (verdicts by topic), `counts` (of
+        part: `table`, `answer` (in sentences), `farthest` (numbers that are off by the largest
+            factors), `topics` (verdicts by topic), `counts` (of
             verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
             (claimed against measured), `names` (measured over claimed, a row for each claim) or
             `downloads`.
@@ -80,8 +83,9 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
         said = {word: f"{counted[word]} {verb}" for word, verb in SAID.items()}
         holding, open_ = list(said.values())[:3], list(said.values())[3:]
         answer = (
-            f"Of {judged} claims with a verdict on {tables.code(machine)}, {holding[0]}, "
-            f"{holding[1]} and {holding[2]}. Another {' and '.join(open_)}."
+            f"Performance advice for PyTorch, put to the test claim by claim: of {judged} on "
+            f"{tables.code(machine)}, {holding[0]}, {holding[1]} and {holding[2]}. Of the others, "
+            f"{' and '.join(open_)}."
         )
         if read := sum(result.claim.settled is not None for result in here):
             answer += f" Of all these, {read} were settled by reading, not by a recording."
@@ -92,6 +96,22 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     if machine != showing.machine:
         answer += f" The recordings of {tables.code(showing.machine)} decide none yet."
     return f'<p class="lead">{answer}</p>\n'
+
+
+def _farthest(showing: Showing, found: Sequence[Result]) -> str:
+    """The inherited numbers that are off by the largest factors, with the pages that say why."""
+    off = chart.comparable(chart.inherited(showing, found))
+    off = [each for each in off if each.word in (claims.FAILS, claims.IN_PART)]
+    lines = []
+    for each in sorted(off, key=chart.factor, reverse=True)[:FARTHEST]:
+        page = signatures.signature(each.found[0].name).page
+        link = f'<a href="{escape(showing.link_to(page))}">why</a>' if page else ""
+        number, seen = escape(each.claim.number), tables.measured(each.measured)
+        lines.append([escape(each.claim.statement), number, seen, tables.chip(each.word), link])
+    if not lines:
+        return chart.NONE_YET
+    heads = ("what was claimed", "#claimed", "#measured", "verdict", "page")
+    return tables.listed(heads, lines, "The inherited numbers that are farthest off")
 
 
 def _topics(showing: Showing, found: Sequence[Result]) -> str:
@@ -247,6 +267,7 @@ def _point(result: Result, several: bool = False) -> dict:
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "table": _table,
     "answer": _answer,
+    "farthest": _farthest,
     "topics": _topics,
     "counts": _counts,
     "accuracy": chart.accuracy,
@@ -254,4 +275,4 @@ PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "names": _names,
     "downloads": _downloads,
 }
-FIGURES = ("table", "topics", "counts", "chart", "names")
+FIGURES = ("table", "farthest", "topics", "counts", "chart", "names")

@@ -1,7 +1,8 @@
 """The machine's limits on a page: ceilings, roofline, cache curve, what asking a GPU costs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
@@ -64,7 +65,7 @@ def formats(ceilings: Ceilings) -> list[str]:
 
 def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
     """Each ceiling beside the maker's figure, and its share of that at the clock read after."""
-    sheet = _datasheet()
+    sheet, memory_clock = _datasheet(), _known().get("max_memory_clock_mhz")
     theirs = machine.from_datasheet(sheet.slug) if sheet else {}
     refused = {row["limit"]: row["note"] for row in table if row.get("note")}
     lines = []
@@ -79,13 +80,16 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
         stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
         clock = sheet.peak_clock_mhz.get(name.removeprefix(machine.MATMUL)) if sheet else None
         read = _clock_of(name, table) if clock and share else None
-        at_clock = units.percent(found.value / maker.value * clock / read) if read else ""
+        peak = maker.value * read / clock if read else None
+        if share and found.unit == "B/s" and (peak := sheet.hbm_bytes_per_s(memory_clock)):
+            read = memory_clock
+        at_clock = units.percent(found.value / peak) if peak else ""
         clocks = [f"{each:.0f} MHz" if each else "" for each in (clock, read)]
         lines.append([escape(name), here, stated, share, *clocks, at_clock])
     if not lines:
         return ""
     head = ("ceiling", "#measured here", "#maker's figure", "#reached")
-    head += ("#maker's clock", "#clock read after", "#reached at that clock")
+    head += ("#maker's clock", "#clock here", "#reached at that clock")
     sources = "; ".join(dict.fromkeys(escape(each.source) for each in theirs.values()))
     cited = f'<p class="cite">Maker\'s figures: {sources}.</p>' if sources else ""
     return tables.listed(head, lines, "Ceilings of the machine") + cited
@@ -119,7 +123,7 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
     drawn = svg.Drawing("loglog.bandwidth", (points, rules, edge))
     label = "Bandwidth of copy, read and write over working-set size. The tables have the figures."
     picture = svg.chart([("", drawn)], label)
-    return picture + figures.twin(_steps(table, cache), unfold=True) + figures.twin(_curve(best))
+    return picture + figures.twin(_steps(table, cache)) + figures.twin(_curve(best))
 
 
 def _steps(table: Sequence[Row], cache: int) -> str:
@@ -138,8 +142,8 @@ def _steps(table: Sequence[Row], cache: int) -> str:
             start = units.seconds(slope.fixed.median, most=2)
         rates = (_rate(step.cache), rate, start, _rate(step.memory))
         lines.append([escape(step.op), *rates, times, knee])
-    rates = ("#best call in the cache", "#a byte more there", "#start and end of a call")
-    head = ("operation", *rates, "#several caches", "#call over call", "#half way down at")
+    rates = ("#best call that fits the cache", "#slope there", "#start and end of a call")
+    head = ("operation", *rates, "#from memory", "#cache over memory", "#half of the step at")
     return tables.listed(head, lines, "Plateaus, the rate of a byte more, and knee")
 
 
@@ -182,7 +186,7 @@ def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
     bandwidth = units.rate(slope["bandwidth"], "B/s")
     head = ("format", "#most operations", f"#corner, with copies at {bandwidth}", "peak is")
     table = tables.listed(head, lines, "Corners of the roofline")
-    return svg.chart([("", drawn)], label) + figures.twin(table, unfold=True)
+    return svg.chart([("", drawn)], label) + figures.twin(table)
 
 
 def _floors(table: Sequence[Row], _: None) -> str:
@@ -223,10 +227,13 @@ def _graphs(table: Sequence[Row], _: None) -> str:
 
 def _datasheet() -> machine.Datasheet | None:
     """What the maker says of the machine that is shown."""
-    showing = current()
-    found = showing.find(machine.EXPERIMENT).recording
-    gpu = found.data["machine"].get("gpu") if found else None
-    return machine.datasheet(gpu) or machine.datasheet(showing.machine)
+    return machine.datasheet(_known().get("gpu")) or machine.datasheet(current().machine)
+
+
+def _known() -> Mapping[str, Any]:
+    """What the recording of the ceilings knows of its machine."""
+    found = current().find(machine.EXPERIMENT).recording
+    return found.data["machine"] if found else {}
 
 
 def _rates(row: Row) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anatomy.chapters.limits import figures
+from anatomy.chapters.limits import calculations, figures
 from anatomy.figures.text import inline
 from anatomy.record import showing
 from anatomy.table.errors import BadParameter, UnknownName
@@ -55,3 +55,15 @@ def test_a_rate_that_lasts_is_drawn_with_each_window_in_the_table(sustained):
     assert html.count("<tr>") == 1 + 3  # the head, and no row of the GEMM after a rest
     assert ">846 TFLOP/s<" not in html and ">814 TFLOP/s<" in html
     assert "Rate, TFLOP/s</p>" in html and "SM clock" not in html.partition("<details")[0]
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "peak", "launch", "thousand"),
+    [(4.3e12, 52e12, 12e-6, 1e-3), (2.9e12, 48e12, 6e-6, 1.5e-3)],
+)
+def test_what_the_page_works_out_from_the_limits(bandwidth, peak, launch, thousand):
+    assert calculations.bytes_of_an_addition() == 3 * 64 * 2**20 * 2
+    assert calculations.addition_by_its_bytes(bandwidth) == pytest.approx(402653184 / bandwidth)
+    assert calculations.addition_by_its_operations(peak) == pytest.approx(67108864 / peak)
+    saved = calculations.saved_by_a_kernel_in_a_graph(launch, thousand)
+    assert saved == pytest.approx(launch - thousand / 1000)
