@@ -13,7 +13,10 @@ def said(places: Sequence[Place], among: Sequence[Place]) -> str:
     they are. A column that does not matter is not named; what all share stands before brackets."""
     patterns = _patterns(places, among)
     shared = [len({place[at] for place in places}) == 1 for at in range(len(places[0]))]
-    if len(patterns) == 1 or not any(shared):
+    # What several share tells more than what each is called, though that alone would do.
+    lists = any(len(values) > 1 for values in patterns[0])
+    hidden = any(same and not said for same, said in zip(shared, patterns[0], strict=True))
+    if not any(shared) or (len(patterns) == 1 and not (lists and hidden)):
         texts = [_words(pattern) for pattern in patterns]
         named = ", ".join(texts)
     else:

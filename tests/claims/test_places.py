@@ -50,3 +50,9 @@ def test_of_several_values_what_is_the_same_is_said_once(values, words):
     assert (
         places.said([(value,) for value in values], [(each,) for each in [*values, "z"]]) == words
     )
+
+
+def test_what_several_share_is_said_though_their_names_alone_would_do():
+    every = [("host-paced", "a"), ("host-paced", "b"), *(("GPU-paced", name) for name in "cde")]
+    assert places.said(every[2:4], every) == "for GPU-paced (c/d)"
+    assert places.said(every[2:3], every) == "for c"

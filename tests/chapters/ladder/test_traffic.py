@@ -349,7 +349,7 @@ def test_the_copies_of_a_mask_may_raise_what_the_counters_say(tmp_path):
     edited(tmp_path, "ladder.traffic", five)
     found = verdict("dram-access-falls", root=tmp_path)
     # With a mask it is undecided; without one nothing is copied, and five is five.
-    assert found.condition.count(" 512 ") == 4 and found.condition.endswith(", 4 of 20 cases")
+    assert " 512, 4 of 20 cases" in found.condition
     assert "Undecided: 4 of 20 cases" in found.evidence
 
 
