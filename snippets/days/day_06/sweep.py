@@ -51,7 +51,7 @@ def main(eager: bool, elements: int = ELEMENTS, counts: tuple[int, ...] = COUNTS
         run = chain(fmas) if eager else torch.compile(chain(fmas))
         took = seconds(run, x)
         rate, moved = 2 * fmas * elements / took / 1e9, 8 * elements / took / 1e9
-        print(f"{fmas:5d} {fmas / 4:8.2f} {1e3 * took:8.3f} ms {rate:9,.0f} {moved:9,.0f}")
+        print(f"{fmas:5d} {fmas / 4:8.2f} {1e3 * took:8.3f} ms {rate:9,.0f} {moved:9,.1f}")
 
 
 if __name__ == "__main__":
