@@ -210,7 +210,7 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
     of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
     (within 4%)`, or `not clearly faster or slower (0.8× to 1.3× the time)`; `short`, for a label of
-    a drawing, begins the latter with `undecided`. A column that is no ratio of times, or a row with no
+    a drawing, begins this with `undecided`. A column that is no ratio of times, or a row with no
     verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
