@@ -52,7 +52,7 @@ def graph(
         graphs: Op of each graph shown -> what it is called.
         part: Only the nodes of that part, each with its name; by default all.
         times: Op of `autograd_graph.costs` -> what it is called: the time of each graph's variant
-            stands beside the graph.
+            stands beside the graph, and the memory of the last.
     """
     showing = current()
     found = showing.find(experiment, **params)
@@ -67,12 +67,15 @@ def graph(
 
 
 def _times(table: Sequence[Row], variant: str, ops: Mapping[str, str]) -> list[str]:
-    """How long a variant takes in each of these operations, and how fast that is."""
+    """How long a variant takes in each of these operations, how fast that is, and what memory the
+    last of them needs."""
     lines = []
     for op, called in ops.items():
         row = rows.select(table, op=op, variants=[variant])[0]
         speed = "" if row["role"] == "control" else f", {rows.speed_in_words(row, short=True)}"
         lines.append(f"{called}: {units.seconds(row['median_s'], most=3)}{speed}")
+    if not units.missing(peak := row.get("peak_bytes")):
+        lines.append(f"{called}: {units.byte_count(peak)} at the peak")
     return lines
 
 
