@@ -105,15 +105,18 @@ def _scale(
 
 def _names(sheet: Canvas, nodes: Sequence[Row], at: Sequence[float], tops: Sequence[float]) -> None:
     """The names of the kinds of nodes that take the CPU longest, over their longest bars."""
-    taken: dict[str, tuple[float, float]] = {}
+    longest = dict[str, int]()
     for each in sorted(range(len(nodes)), key=lambda each: nodes[each]["host_s"], reverse=True):
-        text = short(nodes[each]["name"])
+        longest.setdefault(short(nodes[each]["name"]), each)
+    taken = list[tuple[float, float]]()
+    for text, each in list(longest.items())[:NAMED]:
         half = canvas.wide(text, canvas.LEAST) / 2 + 3
-        middle = min(max(at[each], half), sheet.width - half)
-        room = all(abs(middle - other) > half + its for other, its in taken.values())
-        if room and text not in taken and len(taken) < NAMED:
-            taken[text] = middle, half
-            sheet.words(middle, tops[each] - 4, text, size=canvas.LEAST, anchor="middle")
+        middle, base = min(max(at[each], at[0] + half), sheet.width - half), tops[each] - 4
+        words = all(abs(middle - other) > half + its for other, its in taken)
+        bars = all(abs(middle - x) > half or y > base for x, y in zip(at, tops, strict=True))
+        if words and bars:
+            taken.append((middle, half))
+            sheet.words(middle, base, text, size=canvas.LEAST, anchor="middle")
 
 
 def _key(sheet: Canvas) -> None:

@@ -75,7 +75,7 @@ def _times(table: Sequence[Row], variant: str, ops: Mapping[str, str]) -> list[s
         speed = "" if row["role"] == "control" else f", {rows.speed_in_words(row, short=True)}"
         lines.append(f"{called}: {units.seconds(row['median_s'], most=3)}{speed}")
     if not units.missing(peak := row.get("peak_bytes")):
-        lines.append(f"{called}: {units.byte_count(peak)} at the peak")
+        lines.append(f"peak memory: {units.byte_count(peak)}")
     return lines
 
 

@@ -9,6 +9,7 @@ STEP, LANE = 19, 34  # pixels from layer to layer, and from lane to lane
 SIDE_BY_SIDE = 500  # pixels of width from which two graphs stand beside each other
 SMALLEST, LARGEST = 26, 300  # area of a mark, in square pixels
 TITLE = 26  # pixels above a graph for its name
+CAPITALS = 8  # pixels that a name's capitals take beyond what its letters do
 # What a node does -> colour, shape, whether it is filled.
 LOOKS = {
     "computes": (SERIES[0], "circle", True),
@@ -32,7 +33,8 @@ def graphs(panels: Data, *, width: int) -> Spec:
     marks, lines, bands, titles, notes, bottom = [], [], [], [], [], 0.0
     for index, panel in enumerate(panels):
         left, top = (index * room, 0.0) if beside else (0.0, bottom)
-        words = max((len(node["label"]) for node in panel["nodes"]), default=0) * CHARACTER
+        longest = max((len(node["label"]) for node in panel["nodes"]), default=0)
+        words = longest * CHARACTER + CAPITALS if longest else 0
         step = min(LANE, (room - words - 24) / max(1, panel["lanes"] - 1))
         first = left + words + 16
 
