@@ -210,7 +210,7 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
     of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
     (within 4%)`, or `not clearly faster or slower (20% faster to 1.3× slower)`; `short`, for a
-    label of a drawing, begins either with `undecided`. A column that is no ratio of times, or a row
+    label of a drawing, begins the latter with `undecided`. A column that is no ratio of times, or a row
     with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
@@ -225,6 +225,7 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     if word == "undecided":
         said, left_open = _undecided(*sorted(x for x in factors[1:] if not units.missing(x)))
+        short = short and said == UNDECIDED
         return f"{'undecided' if short else said}{left_open}"
     return _changed(factors[0], word)
 

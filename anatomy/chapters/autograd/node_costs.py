@@ -1,8 +1,10 @@
 """What each node of a backward graph takes: CPU time above a line, GPU time below it."""
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import Any
 
+from anatomy.chapters.autograd.nodegraphs import short
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
@@ -12,7 +14,8 @@ from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 ENDS = "accumulate"  # the kind of what ends the graph at a weight: no page counts it as a node
-TALL = 74.0  # pixels of the longest CPU time
+TALL, DEEP = 74.0, 40.0  # pixels of the longest time on the CPU, and on the GPU
+NAMED = 3  # so many kinds of nodes, those that take the CPU longest, have their name over a bar
 # Kinds of nodes as the census has them -> what they are called, and their colour.
 KINDS = {
     "compute": ("computes", GOOD),
@@ -26,7 +29,7 @@ def node_costs(
     experiment: str, *, graphs: Mapping[str, str], caption: str | None = None, **params: Any
 ) -> str:
     """The nodes of graphs in the order in which the backward pass visits them, each with its CPU
-    time and the time of its kernels, all to one scale.
+    time and the time of its kernels; CPU and GPU have a scale each.
 
         node_costs("autograd_graph.nodes", graphs={"manual": "Unfused", "default": "Fused"})
 
@@ -61,36 +64,59 @@ def _said(nodes: Sequence[Row]) -> str:
 
 
 def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
-    scale = TALL / max(row["host_s"] for nodes in named.values() for row in nodes)
-    left, many = 36.0, max(map(len, named.values()))
+    cpu = max(row["host_s"] for nodes in named.values() for row in nodes)
+    gpu = max(row.get("device_s") or 0.0 for nodes in named.values() for row in nodes)
+    left, many = 58.0, max(map(len, named.values()))
     step = (sheet.width - left - 2) / many
     for title, nodes in named.items():
         top = sheet.height + (16 if sheet.height else 0)
         sheet.words(1, top + 13, title, bold=True)
         sheet.words(sheet.width - 2, top + 13, _said(nodes), colour=MUTED, anchor="end")
-        ground = top + 26 + TALL
-        sheet.words(1, ground - 8, "CPU", size=11, colour=MUTED)
-        sheet.words(1, ground + 13, "GPU", size=11, colour=MUTED)
-        deepest = 0.0
-        for number, row in enumerate(nodes):
-            x, high = left + number * step, row["host_s"] * scale
+        ground, right = top + 44 + TALL, left + len(nodes) * step
+        _scale(sheet, "CPU", ground, -TALL / cpu, cpu, (left, right))
+        if gpu:
+            _scale(sheet, "GPU", ground, DEEP / gpu, gpu, (left, right))
+        at = [left + number * step for number in range(len(nodes))]
+        tops = [ground - row["host_s"] / cpu * TALL for row in nodes]
+        for x, y, row in zip(at, tops, nodes, strict=True):
             colour = KINDS[row["kind"]][1]
-            sheet.box(x, ground - high, step - 1.4, high, fill=colour, opacity=0.7, round_=0)
-            if low := (row.get("device_s") or 0.0) * scale:
-                deepest = max(deepest, low)
+            sheet.box(x, y, step - 1.4, ground - y, fill=colour, opacity=0.7, round_=0)
+            if row.get("device_s"):
+                low = row["device_s"] / gpu * DEEP
                 sheet.box(x, ground + 1, step - 1.4, low, fill=THIRD, round_=0)
-        sheet.line((left, ground), (left + len(nodes) * step, ground), colour=MUTED)
-        sheet.space(max(0.0, 4 - deepest / 4))
-        _bar(sheet, left + 0.55 * many * step, top + 30, scale)
+        sheet.line((left, ground), (right, ground), colour=MUTED)
+        _names(sheet, nodes, [x + step / 2 for x in at], tops)
     sheet.words(left, sheet.height + 12, "the backward pass, node by node →", size=11, colour=MUTED)
     _key(sheet)
 
 
-def _bar(sheet: Canvas, x: float, y: float, scale: float) -> None:
-    """How long a time is as a height."""
-    time = 50e-6
-    sheet.line((x, y), (x, y + time * scale), colour=INK, thick=1.4)
-    sheet.words(x + 6, y + time * scale / 2 + 4, units.seconds(time, most=2), size=10.5)
+def _scale(
+    sheet: Canvas, side: str, ground: float, per_s: float, most: float, ends: tuple[float, float]
+) -> None:
+    """Which side of the line is whose, and a thin line at a round time of its own scale."""
+    size = 10.0 ** floor(log10(most))
+    time = max(each * size for each in (1, 2, 5) if each * size <= most)
+    y = ground + time * per_s
+    sheet.words(1, ground + (13 if per_s > 0 else -6), side, size=11, bold=True)
+    sheet.line((ends[0], y), (ends[1], y), colour=LINE, thick=1)
+    said = units.seconds(time, most=2)
+    sheet.words(ends[0] - 5, y + 4, said, size=11, colour=MUTED, anchor="end")
+
+
+def _names(sheet: Canvas, nodes: Sequence[Row], at: Sequence[float], tops: Sequence[float]) -> None:
+    """The names of the kinds of nodes that take the CPU longest, over their longest bars."""
+    longest = dict[str, int]()
+    for each in sorted(range(len(nodes)), key=lambda each: nodes[each]["host_s"], reverse=True):
+        longest.setdefault(short(nodes[each]["name"]), each)
+    taken = list[tuple[float, float]]()
+    for text, each in list(longest.items())[:NAMED]:
+        half = canvas.wide(text, canvas.LEAST) / 2 + 3
+        middle, base = min(max(at[each], at[0] + half), sheet.width - half), tops[each] - 4
+        words = all(abs(middle - other) > half + its for other, its in taken)
+        bars = all(abs(middle - x) > half or y > base for x, y in zip(at, tops, strict=True))
+        if words and bars:
+            taken.append((middle, half))
+            sheet.words(middle, base, text, size=canvas.LEAST, anchor="middle")
 
 
 def _key(sheet: Canvas) -> None:

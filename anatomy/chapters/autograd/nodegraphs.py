@@ -27,6 +27,7 @@ DOES = {
 SIGNS = dict(zip(DOES, "●○◆∘▫■", strict=True))
 SHAPES, ENDS = ("shape", "copy"), "accumulate"  # kinds of the census that no arithmetic belongs to
 PART = "attention"  # the part of the graph that has a band behind it
+TIMES = "autograd_graph.costs"  # the experiment that has the times of whole passes
 Graph = Mapping[int, Sequence[int]]  # node -> those that its edges lead to
 
 
@@ -35,6 +36,7 @@ def graph(
     *,
     graphs: Mapping[str, str],
     part: str | None = None,
+    times: Mapping[str, str] | None = None,
     caption: str | None = None,
     **params: Any,
 ) -> str:
@@ -48,15 +50,33 @@ def graph(
     Args:
         experiment: Its name; its rows have `node`, `name`, `kind`, `next` and `part`.
         graphs: Op of each graph shown -> what it is called.
-        part: Only the nodes of that part, by default all.
+        part: Only the nodes of that part, each with its name; by default all.
+        times: Op of `autograd_graph.costs` -> what it is called: the time of each graph's variant
+            stands beside the graph, and the memory of the last.
     """
-    found = current().find(experiment, **params)
+    showing = current()
+    found = showing.find(experiment, **params)
+    timed = showing.find(TIMES) if times else None
 
     def draw() -> str:
         table = found.recording.rows
-        return _shown(table if part is None else _only(table, part), graphs)
+        beside = {op: _times(timed.recording.rows, op, times) for op in graphs if timed}
+        return _shown(table if part is None else _only(table, part), graphs, part, beside)
 
-    return framing.exhibit(found, caption, draw, kind="graph")
+    return framing.exhibit([found, timed] if timed else found, caption, draw, kind="graph")
+
+
+def _times(table: Sequence[Row], variant: str, ops: Mapping[str, str]) -> list[str]:
+    """How long a variant takes in each of these operations, how fast that is, and what memory the
+    last of them needs."""
+    lines = []
+    for op, called in ops.items():
+        row = rows.select(table, op=op, variants=[variant])[0]
+        speed = "" if row["role"] == "control" else f", {rows.speed_in_words(row, short=True)}"
+        lines.append(f"{called}: {units.seconds(row['median_s'], most=3)}{speed}")
+    if not units.missing(peak := row.get("peak_bytes")):
+        lines.append(f"peak memory: {units.byte_count(peak)}")
+    return lines
 
 
 def _only(table: Sequence[Row], part: str) -> list[Row]:
@@ -84,25 +104,35 @@ def does(row: Row) -> str:
     return "hands on" if idle else "computes"
 
 
-def _shown(every: Sequence[Row], graphs: Mapping[str, str]) -> str:
-    named, absent = dict[str, list[Row]](), ""
+def _shown(
+    every: Sequence[Row],
+    graphs: Mapping[str, str],
+    part: str | None,
+    beside: Mapping[str, Sequence[str]],
+) -> str:
+    named, notes, absent = dict[str, list[Row]](), dict[str, Sequence[str]](), ""
     for op, title in graphs.items():
         mine = rows.select([row for row in every if row.get("op")], op=op)
         if nodes := [row for row in mine if "next" in row]:
-            named[title] = nodes
+            named[title], notes[title] = nodes, beside.get(op, ())
         else:
             reason = mine[0].get("note") or "no nodes were recorded"
             absent += f'<p class="key">Not shown: {escape(f"{title}: {reason}")}.</p>'
-    return (_drawn(named) if named else "") + absent
+    return (_drawn(named, notes, part is not None) if named else "") + absent
 
 
-def _drawn(named: Mapping[str, Sequence[Row]]) -> str:
+def _drawn(
+    named: Mapping[str, Sequence[Row]], notes: Mapping[str, Sequence[str]], name_all: bool
+) -> str:
     largest, column = _unit(named)
-    panels = [_panel(title, mine, largest, column) for title, mine in named.items()]
+    panels = [
+        _panel(title, mine, largest, column, name_all) | {"notes": list(notes[title])}
+        for title, mine in named.items()
+    ]
     label = (
         f"Backward graphs of {', '.join(named)}, from the output above to the inputs below. "
         "The table under it has every node."
-    )
+    ) + "".join(f" {title}: {'; '.join(said)}." for title, said in notes.items() if said)
     picture = svg.chart([("", svg.Drawing("layered.graphs", (panels,)))], label)
     return picture + _key(named) + figures.twin("".join(starmap(_table, named.items())))
 
@@ -115,17 +145,19 @@ def _unit(named: Mapping[str, Sequence[Row]]) -> tuple[float, str]:
     return 1.0, ""
 
 
-def _panel(title: str, mine: Sequence[Row], largest: float, column: str) -> dict[str, Any]:
+def _panel(
+    title: str, mine: Sequence[Row], largest: float, column: str, name_all: bool
+) -> dict[str, Any]:
     placed = layout({row["node"]: row["next"] for row in mine})
     words: dict[int, list[str]] = {}
     for row in mine:
-        if _is_named(row):
+        if name_all or _is_named(row):
             words.setdefault(placed.layers[row["node"]], []).append(short(row["name"]))
     nodes = []
     for row in mine:
         layer, share = placed.layers[row["node"]], round((row.get(column) or 0.0) / largest, 4)
         # One label for a layer: those of several lanes would lie on one another.
-        label = ", ".join(words.pop(layer, [])) if _is_named(row) else ""
+        label = ", ".join(dict.fromkeys(words.pop(layer, [])))
         node = {"lane": placed.lanes[row["node"]], "layer": layer, "look": does(row)}
         nodes.append(node | {"share": share, "label": label, "hover": described(row)})
     core = [placed.layers[row["node"]] for row in mine if row.get("part") == PART]
@@ -173,7 +205,7 @@ def _key(named: Mapping[str, Sequence[Row]]) -> str:
         numbers = [counted[title][look] for title in named]
         if any(numbers):
             items.append(f"{SIGNS[look]} {words} ({' and '.join(map(str, numbers))})")
-    return f'<p class="key">{escape("; ".join(items))}</p>'
+    return f'<p class="key">{escape(" · ".join(items))}</p>'
 
 
 def _table(title: str, mine: Sequence[Row]) -> str:

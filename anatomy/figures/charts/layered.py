@@ -9,6 +9,7 @@ STEP, LANE = 19, 34  # pixels from layer to layer, and from lane to lane
 SIDE_BY_SIDE = 500  # pixels of width from which two graphs stand beside each other
 SMALLEST, LARGEST = 26, 300  # area of a mark, in square pixels
 TITLE = 26  # pixels above a graph for its name
+CAPITALS = 8  # pixels that a name's capitals take beyond what its letters do
 # What a node does -> colour, shape, whether it is filled.
 LOOKS = {
     "computes": (SERIES[0], "circle", True),
@@ -24,15 +25,16 @@ def graphs(panels: Data, *, width: int) -> Spec:
     """Graphs beside each other, or one below the other where there is no room for that.
 
     A panel has its `title`, how many `lanes` and `layers`, `nodes` (`lane`, `layer`, `look`,
-    `share` of the largest from 0 to 1, `label`, `hover`), `edges` (lists of (lane, layer)) and
-    `band` (first and last layer, and its name) or None.
+    `share` of the largest from 0 to 1, `label`, `hover`), `edges` (lists of (lane, layer)),
+    `band` (first and last layer, and its name) or None, and `notes`, lines of text beside it.
     """
     beside = width > SIDE_BY_SIDE
     room = width / len(panels) if beside else width
-    marks, lines, bands, titles, bottom = [], [], [], [], 0.0
+    marks, lines, bands, titles, notes, bottom = [], [], [], [], [], 0.0
     for index, panel in enumerate(panels):
         left, top = (index * room, 0.0) if beside else (0.0, bottom)
-        words = max((len(node["label"]) for node in panel["nodes"]), default=0) * CHARACTER
+        longest = max((len(node["label"]) for node in panel["nodes"]), default=0)
+        words = longest * CHARACTER + CAPITALS if longest else 0
         step = min(LANE, (room - words - 24) / max(1, panel["lanes"] - 1))
         first = left + words + 16
 
@@ -40,6 +42,8 @@ def graphs(panels: Data, *, width: int) -> Spec:
             return {"x": first + lane * step, "y": top + TITLE + (layer + 0.5) * STEP}
 
         titles.append({"x": left, "y": top + 8, "text": panel["title"]})
+        for number, note in enumerate(panel["notes"]):
+            notes.append({"text": note} | at(panel["lanes"], number))
         if panel["band"]:
             low, high, name = panel["band"]
             ends = {"y": at(0, low)["y"] - STEP / 2, "y2": at(0, high)["y"] + STEP / 2}
@@ -57,10 +61,10 @@ def graphs(panels: Data, *, width: int) -> Spec:
                 | {"hover": node["hover"], "label": node["label"], "left": first - 12}
             )
         bottom = max(bottom, at(0, panel["layers"])["y"] + STEP / 2)
-    return _drawn(marks, lines, bands, titles, width, bottom)
+    return _drawn(marks, lines, bands, titles, notes, width, bottom)
 
 
-def _drawn(marks, lines, bands, titles, width, height) -> Spec:
+def _drawn(marks, lines, bands, titles, notes, width, height) -> Spec:
     x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False), axis=None)
     y = alt.Y("y:Q", scale=alt.Scale(domain=[height, 0], nice=False), axis=None)
     layers = []
@@ -87,4 +91,7 @@ def _drawn(marks, lines, bands, titles, width, height) -> Spec:
         grammar.words(names, "label", {"align": "right", "baseline": "middle"}),
         grammar.words(grammar.on(titles, x=x, y=y), how=bold),
     ]
+    if notes:
+        beside = {"align": "left", "baseline": "middle"}
+        layers.append(grammar.words(grammar.on(notes, x=x, y=y), how=beside))
     return grammar.framed(layers, width, round(height))

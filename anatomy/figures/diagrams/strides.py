@@ -146,5 +146,6 @@ def _loads(
             text = f"{end - start} left"
         else:
             text = f"begins {late} bytes late" if late else "16-byte load"
+            text = text if along else f"column 0: {text}"
         text = text if canvas.wide(text, 10) < x1 - x0 + 8 else ("late" if first % each else "16 B")
         sheet.words((x0 + x1) / 2, y + 17, text, size=10, anchor="middle", colour=MUTED)

@@ -24,6 +24,7 @@ DEEP = "train C=2048 L=8 T=8x1024"
 def shown(tmp_path_factory):
     root = tmp_path_factory.mktemp("backward")
     autograd_rows.nodes(root)
+    autograd_rows.costs(root)
     checkpointing_rows.frontier(root)
     with using(synthetic.showing(root)) as showing:
         yield showing
@@ -54,7 +55,10 @@ def test_a_graph_whose_nodes_hold_nothing_is_no_stack():
 
 
 def test_every_node_is_a_bar_and_kernels_are_below_the_line(shown):
+    table = shown.find("autograd_graph.nodes").recording.rows
+    longest = max(node_costs.visited(table, "default"), key=lambda row: row["host_s"])
     for picture in drawn(node_costs.node_costs("autograd_graph.nodes", graphs=GRAPHS)):
+        assert f">{nodegraphs.short(longest['name'])}<" in picture
         nodes = sum(map(len, autograd_rows.GRAPHS.values()))
         launch = sum(bool(each[3]) for graph in autograd_rows.GRAPHS.values() for each in graph)
         key = len(node_costs.KINDS)
@@ -74,6 +78,19 @@ def test_a_part_of_a_graph_is_drawn_with_the_edges_inside_of_it(shown):
     assert "Fused attention, 1 node<" in html and "Unfused attention, 3 nodes<" in html
     with pytest.raises(BadParameter, match="no node is of the part"):
         nodegraphs._only(table, "elsewhere")
+
+
+def test_beside_a_graph_stands_the_time_of_its_own_way(shown):
+    table = shown.find(nodegraphs.TIMES).recording.rows
+    op = "attention T=2048"
+    html = nodegraphs.graph(
+        "autograd_graph.nodes", graphs=GRAPHS, part="attention", times={op: "2048 tokens"}
+    )
+    for variant in GRAPHS:
+        row = rows.select(table, op=op, variants=[variant])[0]
+        assert f"2048 tokens: {units.seconds(row['median_s'], most=3)}" in html
+        assert f"peak memory: {units.byte_count(row['peak_bytes'])}" in html
+    assert f", {rows.speed_in_words(row, short=True)}" in html, "of fused attention, the last"
 
 
 def test_neighbours_too_small_to_be_named_share_a_box():

@@ -283,6 +283,7 @@ def test_graphs_stand_beside_each_other_only_where_there_is_room(width):
         ],
         "edges": [[[0, 0], [0, 1]]],
         "band": None,
+        "notes": ["128 tokens: 1 ms"],
     }
     spec = json.dumps(layered.graphs([panel, panel], width=width))
     heights = json.loads(spec)["height"]

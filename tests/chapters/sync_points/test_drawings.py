@@ -1,10 +1,17 @@
 """Diagrams of waits: they draw at both widths, within the sheet, and say what the rows say."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
-from anatomy.chapters.sync_points import host_and_gpu, requirements, staging, waiting_lines
+from anatomy.chapters.sync_points import (
+    host_and_gpu,
+    lost_lead,
+    requirements,
+    staging,
+    waiting_lines,
+)
 from anatomy.chapters.sync_points.host_and_gpu import Loop
 from anatomy.figures.diagrams import canvas, lanes
 from anatomy.record.showing import using
@@ -73,6 +80,19 @@ def test_the_idle_time_is_what_the_wait_adds_where_the_gpu_was_busy(shown):
     assert short.launch >= short.kernel and short.idle == short.waiting - short.kernel
     with pytest.raises(UnknownName):
         host_and_gpu.recorded(rows, 8192, "no such line")
+
+
+def test_a_wait_in_each_step_loses_the_lead_that_short_kernels_need():
+    each, short = len(lost_lead.KERNELS), lost_lead.SHORT
+    free, waiting = (lost_lead.course(2, waits=waits)[each:] for waits in (False, True))
+    assert all(one.ends == after.begins for one, after in pairwise(free)), "no gap between kernels"
+    gaps = [one.ends < after.begins for one, after in pairwise(waiting)]
+    assert gaps == [True] * short + [False] * (each - short - 1), "up to the first long one"
+
+
+def test_the_sketch_of_a_lost_lead_needs_no_recording(shown):
+    for picture in drawn(lost_lead.lost_lead("A sketch.")):
+        assert "loss.item()" in picture and "at the CPU&#x27;s pace" in picture
 
 
 def test_a_copy_is_drawn_with_what_each_way_takes(shown):
