@@ -102,6 +102,8 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
     sheet.words(at(1) - 8, top - 10, "slower", colour=MUTED, size=11, anchor="end")
     sheet.words(at(1) + 8, top - 10, "faster", colour=MUTED, size=11)
     for number, each in enumerate(every):
+        if not desk:  # no line through a name
+            sheet.box(0, top + step * number, sheet.width, 19, fill=PAPER)
         _row(sheet, top + step * number, step, each, at, names)
     sheet.words(
         (left + right) / 2,
@@ -120,7 +122,6 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
             0, middle - (6 if canvas.wide(each.name) > names else -4), names, each.name, bold=True
         )
     else:
-        sheet.box(0, top, canvas.wide(each.name) + 8, 19, fill=PAPER)  # no line through the name
         sheet.words(0, top + 14, each.name, bold=True)
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
