@@ -122,8 +122,14 @@ def link(showing: Showing, result: Result) -> str:
 
 
 def where(result: Result) -> str:
-    """What stands under a verdict: where a claim holds, shortly, or that a person read it up."""
-    return BY_READING if result.claim.settled else brief(result.condition, MOST_SAID)
+    """What stands under a verdict: where a claim holds, shortly, or how many of its cases leave it
+    open, or that a person read it up."""
+    if result.claim.settled:
+        return BY_READING
+    left_open = re.search(r"Undecided: (\d+ of \d+ cases)", result.evidence)
+    if result.word == claims.INCONCLUSIVE and left_open:
+        return f"{left_open[1]} undecided"
+    return brief(result.condition, MOST_SAID)
 
 
 def brief(condition: str, most: int) -> str:

@@ -15,6 +15,7 @@ from anatomy.record.showing import Found, current
 from anatomy.table import units
 
 ROW, RADIUS = 48.0, 3.6  # pixels
+PROMISE = 5.0  # how thick the bar is that stands under the marks for what was promised
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -46,7 +47,7 @@ class Worth(NamedTuple):
 
 def worths(*, caption: str | None = None) -> str:
     """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, of those
-    that were host-bound before diamonds, and what was promised as a grey bar behind them. Beside a
+    that were host-bound before diamonds, and what was promised as a grey bar under them. Beside a
     technique whose best case was host-bound stands its best where the GPU was the bottleneck.
 
         worths(caption="Each mark is one model or size.")
@@ -102,7 +103,7 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
         return left + (log2(speed) - first) / (last - first) * (right - left)
 
     top = _legend(sheet) + 34
-    step = ROW if desk else ROW + 16
+    step = ROW if desk else ROW + 36  # the name stands above the marks
     bottom = top + step * len(every)
     for power in range(ceil(first), floor(last) + 1, 1 if desk or last - first < 5 else 2):
         x, one = at(2.0**power), power == 0
@@ -113,6 +114,8 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
     sheet.words(at(1) - 8, top - 10, "slower", colour=MUTED, size=11, anchor="end")
     sheet.words(at(1) + 8, top - 10, "faster", colour=MUTED, size=11)
     for number, each in enumerate(every):
+        if not desk:  # no line through a name
+            sheet.box(0, top + step * number, sheet.width, 19, fill=PAPER)
         _row(sheet, top + step * number, step, each, at, names)
     sheet.words(
         (left + right) / 2,
@@ -125,7 +128,7 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
 
 
 def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) -> None:
-    middle = top + step - ROW / 2
+    middle = top + step - ROW / 2 - (0 if names else 10)
     if names:
         lines = 1 + (canvas.wide(each.name) > names) + bool(each.on_the_gpu)
         under = sheet.paragraph(0, middle + 12 - 8 * lines, names, each.name, bold=True)
@@ -136,7 +139,7 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         sheet.words(right + 4, top + 14, short, colour=MUTED, size=11)
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
-        sheet.box(x0, middle - 9, x1 - x0, 18, fill=QUIET, opacity=0.35)
+        sheet.box(x0, middle + 16, x1 - x0, PROMISE, fill=QUIET)
     low, high = each.cases[0].speed, each.cases[-1].speed
     sheet.line((at(low), middle), (at(high), middle), colour=MUTED)
     taken: list[tuple[float, float]] = []
@@ -179,7 +182,7 @@ def _legend(sheet: Canvas) -> float:
         x += 10 + sheet.words(x + 10, y + 4, name, colour=MUTED, size=11) + 16
     if x + 110 > sheet.width:
         x, y = 4.0, y + 18
-    sheet.box(x - 4, y - 6, 14, 12, fill=QUIET, opacity=0.35)
+    sheet.box(x - 4, y - PROMISE / 2, 14, PROMISE, fill=QUIET)
     sheet.words(x + 16, y + 4, "what was promised", colour=MUTED, size=11)
     return y
 

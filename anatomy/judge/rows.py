@@ -204,6 +204,14 @@ CLOSE = 1.1  # up to this factor what is undecided is called `about as fast`
 UNDECIDED = "not clearly faster or slower"  # where an interval leaves open more
 
 
+def factor_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
+    """`speed_in_words` without percent, for what stands under factors: `1.11× slower`."""
+    said, word = speed_in_words(row, column), row[SPEEDS[column][0]]
+    size = max(row[column], 1 / row[column])
+    decided = word in ("faster", "slower")
+    return f"{units.significant(size, 3 if size < 2 else 2)}× {word}" if decided else said
+
+
 def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool = False) -> str:
     """A ratio of times as a sentence says it, by its verdict.
 

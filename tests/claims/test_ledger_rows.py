@@ -115,6 +115,15 @@ def test_written_numbers_have_six_digits_and_no_text_is_a_formula():
     assert text.endswith("}\n]\n") and '\n {\n  "row": 7,\n' in text
 
 
+def test_under_a_verdict_stands_where_it_holds_or_how_much_is_open():
+    assert ledger.where(slower(True)) == "for a"
+    open_ = replace(slower(True, word=claims.INCONCLUSIVE), condition="", evidence="It is.")
+    assert ledger.where(open_) == ""
+    counted = replace(open_, evidence="It is. Undecided: 2 of 9 cases. It was.")
+    assert ledger.where(counted) == "2 of 9 cases undecided"
+    assert ledger.where(replace(counted, word=claims.HOLDS)) == ""
+
+
 def test_evidence_is_the_row_on_the_ledgers_page_or_else_the_first_recording():
     result = slower(None, True, True)
     pages = {"index.md": "", "ledger.md": "ledger/", "a/b/page.md": "a/b/page/"}

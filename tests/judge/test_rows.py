@@ -197,6 +197,20 @@ def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):
     assert rows.speed_in_words(over | {"verdict": verdict}, "speedup") == said
 
 
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "said"),
+    [
+        (1.1123, "slower", "1.11× slower"),
+        (1 / 1.204, "faster", "1.20× faster"),
+        (1 / 5.92, "faster", "5.9× faster"),
+        (1.001, "same", "as fast"),
+    ],
+)
+def test_a_ratio_among_factors_is_a_factor(ratio, verdict, said):
+    assert rows.factor_in_words({"ratio": ratio, "verdict": verdict}) == said
+    assert rows.factor_in_words({"speedup": 1 / ratio, "verdict": verdict}, "speedup") == said
+
+
 def test_an_undecided_ratio_is_told_by_its_interval_and_in_no_direction():
     row = {"ratio": 1.07, "ratio_low": 0.82, "ratio_high": 1.31, "verdict": "undecided"}
     assert rows.speed_in_words(row, short=True) == "undecided (1.2× faster to 1.3× slower)"

@@ -53,7 +53,7 @@ def prices(
         }
         label = ". ".join(
             f"{head}: "
-            + "; ".join(f"{words}: {units.seconds(time, most=2)}" for words, time in bars)
+            + "; ".join(f"{words}: {units.seconds(time, most=3)}" for words, time in bars)
             for head, bars in groups.items()
         )
         return canvas.both(lambda sheet: _bars(sheet, groups), f"The price of one use. {label}.")
@@ -101,7 +101,7 @@ def _bars(sheet: Canvas, groups: Mapping[str, Sequence[tuple[str, float]]]) -> N
                 sheet.words(left, top - 4, words)
             sheet.line((left, top + 10), (right, top + 10), colour=LINE, thick=1)
             sheet.box(at(time) - 6, top + 4, 12, 12, fill=BAD, round_=6)
-            sheet.words(at(time) + 11, top + 14, units.seconds(time, most=2), bold=True)
+            sheet.words(at(time) + 11, top + 14, units.seconds(time, most=3), bold=True)
             y += lane
     sheet.words(
         (left + right) / 2,

@@ -24,7 +24,9 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
     speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
               `as fast` where the verdict is `same` alone; where it is undecided what the interval
               leaves open, `about as fast (within 4%)`
-    speed over VARIANT   the same over another row of its operation and quantity, block by block
+    factor    the same without percent, `1.11× slower`: how a table says all of a column's speeds
+              where `speed` would say some of them in percent and some as factors
+    speed over VARIANT   the speed over another row of its operation and quantity, block by block
     range     the value with its interval, for tables and folds
     expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
@@ -36,7 +38,7 @@ first.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -58,6 +60,8 @@ SKIPPED_OR_REFERENCE = re.compile(
     |(?<![\\!])\[(?P<single>\w+(?::|\.\w+[.(])[^\[\]]+)\](?![\[(:])""",
     re.DOTALL | re.VERBOSE,
 )
+_SPEED = re.compile(r">\d[\d.]*([%×]) (?:faster|slower)<")  # in the markup of a reference
+_EMPTY_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
@@ -65,6 +69,7 @@ _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 # clocks and a short run; not for another model, nor for a mistake of a factor.
 EXPECTED = 0.2
 MOST_SAID = 200  # characters of a reference in what is said of it
+SPEED, FACTOR = "speed", "factor"  # formats
 OVER = "speed over "  # a format: the name of another row than the control follows
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
@@ -75,21 +80,49 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
     parts = []
     for chunk, first, prose in _chunks(text):
 
-        def replaced(found: re.Match, chunk: str = chunk, first: int = first) -> str:
+        def rendered(found: re.Match, *, factor=False, chunk=chunk, first=first) -> str | None:
             showing.line = offset + first + chunk.count("\n", 0, found.start())
             try:
                 with using(showing), bounded():
-                    html = _rendered(showing, found)
+                    return _rendered(showing, found, factor=factor)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 said = _flat(found[0])[:MOST_SAID]
                 wrong.append(f"{showing.place}: {said}: {in_words(error, 'the reference')}")
                 return ""
-            return found[0] if html is None else spans.inert(html)
 
-        parts.append(SKIPPED_OR_REFERENCE.sub(replaced, chunk) if prose else chunk)
+        if prose:
+            references = list(SKIPPED_OR_REFERENCE.finditer(chunk))
+            html = {each.start(): rendered(each) for each in references}
+            for each in _in_two_units(chunk, references, html):
+                html[each.start()] = rendered(each, factor=True)
+
+            def replaced(found: re.Match, html: Mapping[int, str | None] = html) -> str:
+                there = html[found.start()]
+                return found[0] if there is None else spans.inert(there)
+
+            chunk = SKIPPED_OR_REFERENCE.sub(replaced, chunk)
+        parts.append(chunk)
     return "".join(parts), wrong
+
+
+def _in_two_units(
+    chunk: str, references: Sequence[re.Match], html: Mapping[int, str | None]
+) -> Iterator[re.Match]:
+    """The references in columns of tables that say some ratios as factors and some in percent."""
+    plain = SKIPPED_OR_REFERENCE.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), chunk)
+    said: dict[tuple[int, int], list[tuple[re.Match, str]]] = {}  # by table and column
+    for each in references:
+        line = plain.rfind("\n", 0, each.start()) + 1
+        unit = _SPEED.search(html[each.start()] or "")
+        if unit and plain[line:].lstrip(" \t").startswith("|"):
+            table = len(_EMPTY_LINE.findall(plain[:line]))  # there are some between two tables
+            column = plain.count("|", line, each.start())
+            said.setdefault((table, column), []).append((each, unit[1]))
+    for column in said.values():
+        if len({unit for _, unit in column}) > 1:
+            yield from (each for each, _ in column)
 
 
 def render_text(showing: Showing, text: str) -> str:
@@ -114,7 +147,7 @@ def render_text(showing: Showing, text: str) -> str:
     return "".join(parts) + linked(text[at:])
 
 
-def _rendered(showing: Showing, found: re.Match) -> str | None:
+def _rendered(showing: Showing, found: re.Match, *, factor: bool = False) -> str | None:
     """What stands in a reference's place, None for other text; BadParameter where one is meant."""
     if found["open"]:
         raise BadParameter("no ]] closes it. Write \\[[ for two plain brackets.")
@@ -123,11 +156,12 @@ def _rendered(showing: Showing, found: re.Match) -> str | None:
         known = experiments() if name else facts.references()
         if (name[0] if name else single.partition(":")[0]) in known:
             raise BadParameter(f"a reference stands in two brackets: [[{_flat(single)}]].")
-    return render(showing, found["body"]) if found["body"] else None
+    return render(showing, found["body"], factor=factor) if found["body"] else None
 
 
-def render(showing: Showing, body: str) -> str:
-    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone."""
+def render(showing: Showing, body: str, *, factor: bool = False) -> str:
+    """What stands in the place of `[[body]]`, as HTML that Markdown leaves alone; with a `factor`
+    in place of percent, where it says how fast something is, if that is asked for."""
     before, bar, after = _flat(body).rpartition(" | ")
     target, spec = (before, after) if bar else (after, "")
     kind, colon, rest = target.partition(":")
@@ -149,8 +183,8 @@ def render(showing: Showing, body: str) -> str:
     try:
         row, spec = pick(found, selectors, ceilings), spec.strip()
         if spec.startswith(OVER):
-            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), "speed"
-        return _value(found, row, column, spec)
+            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), SPEED
+        return _value(found, row, column, FACTOR if factor and spec == SPEED else spec)
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
@@ -244,8 +278,10 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
         text = rows.ranged(row, column)
     elif spec == "expect":
         text = _expected(row, column)
-    elif spec == "speed":
+    elif spec == SPEED:
         text = rows.speed_in_words(row, column)
+    elif spec == FACTOR:
+        text = rows.factor_in_words(row, column)
     elif spec:
         text = units.format_value(value, spec)
     else:

@@ -261,6 +261,34 @@ def test_a_reference_may_be_wrapped_over_lines_and_stand_in_a_table():
     assert text.splitlines()[2].count("|") == 2  # the format's bar is gone, and none came in
 
 
+def test_speeds_in_one_column_of_a_table_are_in_one_unit(monkeypatch):
+    ratio = {"sliced_offset_view": 1.5312, "transposed_view": 1.0834}
+    first, second = (f"[[{BENCH}.{name}.ratio | speed]]" for name in ratio)
+    pick = inline.pick
+
+    def slower(*given) -> dict:
+        found = pick(*given)
+        ends = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), ratio[found["variant"]])
+        return found | ends | {"verdict": "slower"}
+
+    monkeypatch.setattr(inline, "pick", slower)
+
+    def said(*texts: str) -> list[str]:
+        table = "| x | {} |\n|---|---|\n| y {} | z |\n| a | b {} |"
+        text = "\n\n".join(table.format(*texts[at : at + 3]) for at in range(0, len(texts), 3))
+        html, wrong = inline.replace(synthetic.showing(), text)
+        assert not wrong
+        plain = re.sub(r"&#(\d+);", lambda code: chr(int(code[1])), re.sub(r"<[^>]*>", "", html))
+        return re.findall(r"\S+ slower", plain)
+
+    assert said("", "", second) == ["8% slower"]
+    assert said(first, "", second) == ["1.53× slower", "1.08× slower"]
+    assert said("", first, second) == ["1.5× slower", "8% slower"]  # in two columns
+    assert said(first, "", "", second, "", "") == ["1.5× slower", "8% slower"]  # in two tables
+    ratio["sliced_offset_view"] = 1.15
+    assert said(first, "", second) == ["15% slower", "8% slower"]
+
+
 def test_wrong_references_are_all_told_with_their_lines_in_the_file():
     text = f"one\n\n[[{BENCH}.nope.ratio]]\n\n```\nx\n```\n\nthree [[y]]\nfour [[z]]\n"
     _, wrong = inline.replace(synthetic.showing(page="a/b.md"), text, offset=4)
