@@ -21,6 +21,8 @@ SHOWN = (
     *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "3 reduce-overhead"),
     *("4 current", "4 current in a graph", "5 bf16", "5 fp8 delayed"),
 )
+# Those whose parts are drawn beside each other: no bar is many times as long as the next.
+PARTED = tuple(way for way in SHOWN if way not in ("0 fp32", "4 current"))
 
 
 def ladder(
