@@ -14,7 +14,7 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 
 DESK, ROW, TALL = 500, 38.0, 60.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
-LABELS, SHARES, SPEED = 182.0, 64.0, 84.0  # pixels beside the plot of a desk
+LABELS, SHARES, SPEED = 206.0, 64.0, 84.0  # pixels beside the plot of a desk
 VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
 MARK = 13.0  # pixels of a mark; an interval no wider is not drawn
 BEGAN = "what a way is held against"
