@@ -30,11 +30,12 @@ def words(html: str) -> list[str]:
     return "".join(page.text).split()
 
 
-def with_line(html: str, needs: Sequence[str]) -> str:
-    """A page with its line under the heading; as it is where the page `needs` nothing."""
+def with_line(html: str, needs: Sequence[str], whole: str) -> str:
+    """A page with its line under the heading; as it is where the page `needs` nothing. `whole` is
+    the page with its figures, which are read with it."""
     if not needs:
         return html
-    said = f"{minutes(html)} min · you should know: {escape(', '.join(needs))}"
+    said = f"{minutes(whole)} min · you should know: {escape(', '.join(needs))}"
     line = f'<p class="reads" data-search-exclude>{said}</p>'
     heading, end, rest = html.partition("</h1>")
     return f"{heading}{end}\n{line}{rest}" if end else f"{line}\n{html}"

@@ -57,15 +57,16 @@ def test_each_set_of_tabs_counts_one_of_its_own():
     assert reading.words(outer + inner) == ["one", "a", "c", "one", "a"]
 
 
-def test_the_line_stands_under_the_heading():
-    page = "<h1>A</h1><p>Answer.</p><h2>Why?</h2><p>So.</p>"
-    shown = reading.with_line(page, ["strides", "<views>"])
+def test_the_line_stands_under_the_heading_and_counts_the_page_with_its_figures():
+    page = "<h1>A</h1><p>Answer.</p><!--picture 0--><h2>Why?</h2><p>So.</p>"
+    whole = page.replace("<!--picture 0-->", f"<figcaption>{WORDS}</figcaption>")
+    shown = reading.with_line(page, ["strides", "<views>"], whole)
     line = (
-        '<p class="reads" data-search-exclude>1 min · you should know: strides, &lt;views&gt;</p>'
+        '<p class="reads" data-search-exclude>2 min · you should know: strides, &lt;views&gt;</p>'
     )
     assert shown == page.replace("</h1>", f"</h1>\n{line}")
-    assert reading.with_line("<p>A</p>", ["b"]).endswith("b</p>\n<p>A</p>")
+    assert reading.with_line("<p>A</p>", ["b"], "").endswith("b</p>\n<p>A</p>")
 
 
 def test_a_page_that_needs_nothing_stays_as_it_is():
-    assert reading.with_line("<h2>A</h2><h2>B</h2>", ()) == "<h2>A</h2><h2>B</h2>"
+    assert reading.with_line("<h2>A</h2><h2>B</h2>", (), "") == "<h2>A</h2><h2>B</h2>"
