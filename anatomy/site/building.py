@@ -196,7 +196,8 @@ class Building:
             html = lessons.framed(
                 html, front.day, Showing(self.root, self.machine, **where, fronts=self.fronts)
             )
-        return reading.with_line(html, front.needs if front else ())
+        whole = self.with_pictures(page, html)
+        return reading.with_line(html, front.needs if front else (), whole)
 
     def with_pictures(self, page: str, html: str) -> str:
         """A page as it is published: its pictures in their places."""

@@ -11,6 +11,7 @@ import pytest
 
 from anatomy.claims import all_claims
 from anatomy.figures.text import frontmatter
+from anatomy.site import reading
 from tests.browser.conftest import RECORDED, SETTINGS
 from tests.browser.contrast import LEAST, contrasts
 from tests.fakes.sites import CHECKOUT
@@ -199,6 +200,17 @@ def test_a_page_tells_of_each_recording_once(built, path):
     assert set(re.findall(r'class="from"><a href="#(from-[^"]+)"', html)) <= set(
         re.findall(r'<li id="(from-[^"]+)"', told)
     )
+
+
+@pytest.mark.parametrize("path", [CHARTS, "ladder/5_fastest/"])
+def test_the_reading_time_is_that_of_the_words_which_the_browser_shows(opened, path):
+    page = opened(path, "phone")  # where each set of tabs shows one
+    said = int(page.inner_text(".reads").partition(" min")[0])
+    words = page.evaluate("""() => {
+      for (const picture of document.querySelectorAll('article svg')) picture.remove();
+      return document.querySelector('article').innerText.split(/\\s+/).length;
+    }""")
+    assert said - 1.1 < words / reading.WORDS_A_MINUTE < said + 0.1
 
 
 def test_the_ledger_is_whole_without_a_script_and_filtered_and_sorted_with_one(opened):

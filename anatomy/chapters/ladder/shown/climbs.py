@@ -13,19 +13,15 @@ from anatomy.judge import pace, rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
-DESK, ROW, TALL = 500, 31.0, 46.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
-LABELS, SHARES, SPEED = 202.0, 46.0, 84.0  # pixels beside the plot of a desk
+DESK, ROW, TALL = 500, 38.0, 60.0  # pixels: a wider sheet is a desk's; a row on it, and on a phone
+LABELS, SHARES, SPEED = 206.0, 64.0, 84.0  # pixels beside the plot of a desk
 VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
 MARK = 13.0  # pixels of a mark; an interval no wider is not drawn
+BEGAN = "what a way is held against"
 INTERVAL = "interval of a time, where it is wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
-# What a step is bound by -> how the key says it.
-BOUND = {
-    "GPU-bound": "GPU-bound",
-    "gap-bound": "gap-bound: idle in between",
-    "host-bound": "host-bound: waits for launches",
-}
+CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
 
@@ -38,11 +34,11 @@ class Step(NamedTuple):
     low: float  # ends of its interval
     high: float
     text: str  # the time, without its unit
-    start: float | None  # of the rung that it changes
+    start: float | None  # of the way that it is held against
     speed: str
     verdict: str
-    bound: str | None  # one of `BOUND`
-    share: str  # of the limit of its number format
+    aside: str  # what the step is bound by, and which way it is held against
+    share: str  # of the limit of its number format, which it names
 
 
 class Axis(NamedTuple):
@@ -70,7 +66,7 @@ def climb(view: View) -> str:
     limits = _limits(table, view, size)
     told = "; ".join(
         f"{step.words} {units.significant(step.time)} {unit}"
-        f"{f', {step.speed}' if step.speed else ''}{f', {step.bound}' if step.bound else ''}"
+        f"{f', {step.speed}' if step.speed else ''}{f', {step.aside}' if step.aside else ''}"
         for step in steps
     )
     label = f"Time of one step from rung to rung. {told}. The table has the figures."
@@ -91,9 +87,21 @@ def _step(row: Row, view: View, size: float) -> Step:
         start=below["median_s"] / size if below else None,
         speed=_speed(over) if below else "",
         verdict=str(over.get("verdict") or "") if below else "",
-        bound=pace.bound_in_words(row),
-        share="" if units.missing(share) else units.percent(share, 2),
+        aside=", ".join(filter(None, (pace.bound_in_words(row), _over(below)))),
+        share="" if units.missing(share) else f"{units.percent(share, 2)} {_format(row)}",
     )
+
+
+def _over(below: Row | None) -> str:
+    """Which way another is held against: `over 3`, or `over 3 in a graph`."""
+    if below is None:
+        return ""
+    return f"over {str(below['variant'])[:1]}{' in a graph' if rungs.as_graph(below) else ''}"
+
+
+def _format(row: Row) -> str:
+    name = rungs.format_of(row)
+    return CAPITALS.get(name, name)
 
 
 def _speed(over: Row) -> str:
@@ -130,11 +138,11 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
         right -= VALUE
     span = 1.06
     axis = Axis(left, right, min(ends) / span, max(ends) * span)
-    top = _key(sheet, steps, axis, desk)
+    top = _key(sheet, steps, axis)
     if shares:
-        head = "% of its format's limit" if not desk else "% of limit"
+        head = "% of its format's limit"
         sheet.words(sheet.width, top + 6, head, colour=MUTED, size=11, anchor="end")
-    top += 16 + (14 if limits else 0)
+    top += 16 + 14 * len(limits)
     height = ROW if desk else TALL
     bottom = top + height * len(steps)
     _grid(sheet, axis, limits, top, bottom, unit)
@@ -142,21 +150,12 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
         _one(sheet, step, axis, top + at * height, desk)
 
 
-def _key(sheet: Canvas, steps: Sequence[Step], axis: Axis, desk: bool) -> float:
+def _key(sheet: Canvas, steps: Sequence[Step], axis: Axis) -> float:
+    """What is drawn beside the marks, if anything is; returns the line under it."""
     x, y = 7.0, 8.0
-    bounds = {step.bound for step in steps}
-    for bound, text in BOUND.items():
-        if bound not in bounds:
-            continue
-        if x + 11 + canvas.wide(text, 11) > sheet.width:
-            x, y = 7.0, y + 18
-        _mark(sheet, x, y, bound)
-        x += 36 + sheet.words(x + 11, y + 4, text, colour=MUTED, size=11)
-    began = "where the rung began"
-    if not desk or x + 8 + canvas.wide(began, 11) > sheet.width:
-        x, y = 7.0, y + 18
-    sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
-    x += 36 + sheet.words(x + 8, y + 4, began, colour=MUTED, size=11)
+    if any(step.start for step in steps):
+        sheet.line((x, y - 7), (x, y + 7), colour=MUTED, thick=1.5)
+        x += 36 + sheet.words(x + 8, y + 4, BEGAN, colour=MUTED, size=11)
     if any(_wide(step, axis) for step in steps):
         if x + 22 + canvas.wide(INTERVAL, 11) > sheet.width:
             x, y = 7.0, y + 18
@@ -185,26 +184,25 @@ def _grid(
             sheet.line((x, top), (x, bottom), colour=LINE, thick=1)
             sheet.words(x, bottom + 15, f"{tick:g}", colour=MUTED, size=11, anchor="middle")
     for at, (name, least) in enumerate(sorted(limits.items(), key=lambda each: each[1])):
-        x, last = axis.at(least), at == len(limits) - 1
-        sheet.line((x, top - 2), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
-        text = f"{'FP8' if name == 'fp8' else name} limit {units.significant(least, 2)} {unit}"
-        text = text if last or len(limits) == 1 else f"{'FP8' if name == 'fp8' else name}"
-        anchor = "start" if last else "middle"
-        sheet.words(x - (4 if last else 0), top - 6, text, colour=MUTED, size=11, anchor=anchor)
+        x, line = axis.at(least), top - 6 - 14 * (len(limits) - 1 - at)
+        sheet.line((x, line + 4), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
+        text = f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)} {unit}"
+        sheet.words(x - 4, line, text, colour=MUTED, size=11)
     text = f"{unit} of one step (log scale): left is faster"
     middle = (axis.left + axis.right) / 2
     sheet.words(middle, bottom + 32, text, colour=MUTED, size=11, anchor="middle")
 
 
 def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
-    y = top + (ROW / 2 if desk else 30)
-    line = y + 4 if desk else top + 13
+    y, line = top + (ROW / 2 if desk else 44), top + 13
     if not desk:
-        _paper(sheet, 0, top + 1, sheet.width)
+        sheet.box(0, top, sheet.width, 32, fill=PAPER, round_=0)  # hides the lines of the grid
     sheet.words(0, line, step.digit, colour=MUTED)
-    sheet.words(14, line, step.words, bold=not desk)
+    sheet.words(14, line, step.words, bold=True)
+    sheet.words(14, line + 15, step.aside, colour=MUTED, size=11)
     if step.share:
-        sheet.words(sheet.width, line, step.share, anchor="end", colour=MUTED)
+        share = y + 4 if desk else line
+        sheet.words(sheet.width, share, step.share, anchor="end", colour=MUTED)
     x, start = axis.at(step.time), axis.at(step.start) if step.start else None
     slower = step.verdict == "slower"
     if start is not None:
@@ -218,7 +216,7 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
     else:
         _paper(sheet, x - 9 - wide, y - 9, wide)
         sheet.words(x - 10, y + 4, value, bold=True, anchor="end")
-    _mark(sheet, x, y, step.bound)
+    sheet.box(x - 5, y - 5, 10, 10, fill=BAD if slower else GOOD, round_=5)
     if _wide(step, axis):
         _interval(sheet, axis.at(step.low), axis.at(step.high), y + 11)
     if step.speed:
@@ -236,12 +234,3 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
 def _paper(sheet: Canvas, x: float, y: float, width: float) -> None:
     """What hides a line of the grid behind words."""
     sheet.box(x, y, width, 18, fill=PAPER, round_=0)
-
-
-def _mark(sheet: Canvas, x: float, y: float, bound: str | None) -> None:
-    if bound == "gap-bound":
-        sheet.shape((x, y - 5.5), (x + 6.5, y + 5.5), (x - 6.5, y + 5.5), fill=MUTED)
-    elif bound == "host-bound":
-        sheet.shape((x, y - 6.5), (x + 6.5, y), (x, y + 6.5), (x - 6.5, y), fill=BAD)
-    else:
-        sheet.box(x - 5, y - 5, 10, 10, fill=GOOD, round_=5)

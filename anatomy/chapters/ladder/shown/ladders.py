@@ -21,7 +21,8 @@ SHOWN = (
     *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "3 reduce-overhead"),
     *("4 current", "4 current in a graph", "5 bf16", "5 fp8 delayed"),
 )
-FAR = 3.0  # where one step is so many times as long as another, shares are drawn as well
+# Those whose parts are drawn beside each other: no bar is many times as long as the next.
+PARTED = tuple(way for way in SHOWN if way not in ("0 fp32", "4 current"))
 
 
 def ladder(
@@ -81,18 +82,14 @@ def _time(view: View) -> str:
     left_out = ladder_tables.absent(row for row in view.table if not rungs.pieces(row))
     if not drawn:
         return twin + left_out
-    took = [row["median_s"] for row in drawn.values()]
-    size, unit = tables.time_unit([max(took)])
-    bars = _stacked(drawn.values(), lambda row: size, f"{unit} a step")
-    panels = [(f"Time of a step, {unit}", bars)]
-    if max(took) > FAR * min(took):
-        shares = _stacked(drawn.values(), lambda row: row["median_s"] / 100, "% of the step")
-        panels.append(("The same as shares of each step", shares))
+    size, unit = tables.time_unit([max(row["median_s"] for row in drawn.values())])
+    bars = _stacked(drawn.values(), size, f"{unit} a step")
     label = (
         f"Bars of {', '.join(map(rungs.in_words, drawn.values()))}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
-    return svg.chart(panels, label) + _misfit(drawn.values()) + left_out + figures.twin(twin)
+    picture = svg.chart([(f"Time of a step, {unit}", bars)], label)
+    return picture + _misfit(drawn.values()) + left_out + figures.twin(twin)
 
 
 def _misfit(drawn: Iterable[Row]) -> str:
@@ -110,11 +107,11 @@ def _misfit(drawn: Iterable[Row]) -> str:
     )
 
 
-def _stacked(drawn: Iterable[Row], size: Callable[[Row], float], title: str) -> svg.Drawing:
-    """Bars whose lengths are in units of `size`, a tick at each step's time."""
+def _stacked(drawn: Iterable[Row], one: float, title: str) -> svg.Drawing:
+    """Bars whose lengths are in units of `one`, a tick at each step's time."""
     bars, ends = [], []
     for row in drawn:
-        reached, one, label = 0.0, size(row), rungs.in_words(row)
+        reached, label = 0.0, rungs.in_words(row)
         for kind, seconds in rungs.pieces(row):
             if seconds < 0:  # no part of the bar: it ends beyond the tick by so much
                 continue

@@ -7,7 +7,7 @@ from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing
 from anatomy.figures.diagrams.canvas import MUTED, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, Lanes
-from anatomy.judge import rows
+from anatomy.judge import pace, rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -60,4 +60,5 @@ def _said(row: Row) -> str:
     asks = f"for {units.seconds(row['enqueue_s'], most=3)}"
     asks = "all the time" if row["enqueue_s"] >= row["median_s"] else asks
     ran = f"{row['kernels_per_call']:g} kernels run for {units.seconds(row['busy_s'], most=3)}"
-    return f"the CPU launches {asks}; {ran}"
+    bound = pace.bound_in_words(row)
+    return f"{f'{bound}: ' if bound else ''}the CPU launches {asks}; {ran}"

@@ -1,7 +1,7 @@
 """The kernels of one layer on a rung of the ladder, drawn: what a rung joins, casts or speeds up.
 
 The boxes are those of the kernels' recorded names in a forward pass; copies, which only bring a
-tensor into order, are not drawn. Boxes are as wide as their words; times are the bar under them.
+tensor into order, are not drawn. All boxes are equally wide; times are the bar under them.
 """
 
 from collections.abc import Sequence
@@ -26,31 +26,33 @@ PIECES = {
 }
 TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
+SLIVER = 8.0  # pixels: a cast, in the cell of the matmul that it is for
 BAR = 11.0  # pixels: how high the bar of times is
-NOTE = "Boxes are as wide as their words. Bars are the time of a whole step, on one scale."
-UNITS, BOXES = 9.4, 12  # of the widest half: so wide, of so many boxes
+NOTE = "A box is a kernel, however long it runs. Bars are the time of a whole step, on one scale."
+DESK, CELLS = 500, {True: 9, False: 5}  # a wider sheet is a desk's; boxes in a line, by that
 
 
 class Kernel(NamedTuple):
-    """A kernel, or a few of one kind: its words, what it does, its width, and its format."""
+    """A kernel, or a few of one kind: its words, what it does, its format, and whether what it
+    multiplies is cast first."""
 
     words: str
     kind: str
-    wide: float = 1.0
     bits: str = ""
+    cast: bool = False
 
 
-NORM, GELU, SUM = (Kernel(words, POINTWISE) for words in ("norm", "GELU", "+"))
-SUM_AND_NORM, TO = Kernel("+ norm", POINTWISE, 1.6), Kernel("", CAST, 0.12)
-FUSED = [Kernel("fused attention", ATTENTION, 3.0, "bf16")]  # beside matmuls in FP8, too
+NORM, GELU, SUM, SUM_AND_NORM = (
+    Kernel(words, POINTWISE) for words in ("norm", "GELU", "+", "+ norm")
+)
+FUSED = [Kernel("SDPA", ATTENTION, "bf16")]  # in 16 bits beside matmuls in FP8, too
 
 
 def _unfused(bits: str) -> list[Kernel]:
     """Attention's two matmuls, in the format of all others, and what lies between them."""
-    between = [Kernel(words, ATTENTION) for words in ("÷ √D", "mask")]
-    softmax = Kernel("softmax", ATTENTION, 1.3)
-    first, second = (Kernel(words, ATTENTION, 1.0, bits) for words in ("q·kᵀ", "·v"))
-    return [first, *between, softmax, second]
+    between = [Kernel(words, ATTENTION) for words in ("÷ √D", "mask", "softmax")]
+    first, second = (Kernel(words, ATTENTION, bits) for words in ("q·kᵀ", "·v"))
+    return [first, *between, second]
 
 
 def _layer(
@@ -59,12 +61,11 @@ def _layer(
     """Both halves of a layer. `casts` names the matmuls with a cast before them; with `joined` a
     residual's sum and the norm after it are one kernel."""
 
-    def matmul(name: str) -> list[Kernel]:
-        cast = [TO] if name in casts.split() else []
-        return [*cast, Kernel(name, MATMUL, 1.0, bits)]
+    def matmul(name: str) -> Kernel:
+        return Kernel(name, MATMUL, bits, name in casts.split())
 
-    first = [NORM, *matmul("qkv"), *attention, *matmul("out")]
-    second = [*matmul("up"), GELU, *matmul("down")]
+    first = [NORM, matmul("qkv"), *attention, matmul("out")]
+    second = [matmul("up"), GELU, matmul("down")]
     if joined:
         return [first, [SUM_AND_NORM, *second, SUM_AND_NORM]]
     return [[*first, SUM], [NORM, *second, SUM]]
@@ -117,20 +118,24 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         sheet.words(0, top + 14, rungs.in_words(row), bold=True, size=13)
         time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
         sheet.words(sheet.width, top + 14, time, bold=True, size=13, anchor="end")
-        top = sheet.paragraph(0, top + 31, sheet.width, parts(row), colour=MUTED, size=11) - 4
-        if rungs.as_graph(row):
-            sheet.box(0.5, top - 5, sheet.width - 1, 2 * (HEIGHT + 8) + 2, edge=INK, dashed=True)
-            where = sheet.width - 10, top + HEIGHT + 26
-            apart = row["variant"] == rungs.COMPILED_GRAPHS["variant"]  # both passes are graphs
-            said = "one launch a pass" if apart else "one launch"
-            sheet.words(*where, said, size=11, anchor="end")
+        top = sheet.paragraph(0, top + 31, sheet.width, _said(row), colour=MUTED, size=11) - 4
+        bottom = top
         for half in halves(row):
-            _kernels(sheet, half, top)
-            top += HEIGHT + 8
-        _times(sheet, row, top + 2, sheet.width / longest)
-        top += BAR + 24
+            bottom = _kernels(sheet, half, bottom)
+        if rungs.as_graph(row):
+            sheet.box(0.5, top - 5, sheet.width - 1, bottom - top + 2, edge=INK, dashed=True)
+        _times(sheet, row, bottom + 2, sheet.width / longest)
+        top = bottom + BAR + 24
     sheet.paragraph(0, top - 2, sheet.width, NOTE, colour=MUTED, size=11)
     sheet.space(2)  # the edge of the last
+
+
+def _said(row: Row) -> str:
+    """What a step's time is made of, and whether its kernels are launched together."""
+    if not rungs.as_graph(row):
+        return parts(row)
+    apart = row["variant"] == rungs.COMPILED_GRAPHS["variant"]  # both passes are graphs
+    return f"{parts(row)}, {'one launch a pass' if apart else 'one launch'}"
 
 
 def _times(sheet: Canvas, row: Row, top: float, pixels_per_s: float) -> None:
@@ -143,15 +148,23 @@ def _times(sheet: Canvas, row: Row, top: float, pixels_per_s: float) -> None:
         x += wide
 
 
-def _kernels(sheet: Canvas, kernels: Sequence[Kernel], top: float) -> None:
-    one = (sheet.width - 2 * INSET - GAP * (BOXES - 1)) / UNITS
-    x, size = INSET, 12 if sheet.width > 500 else 10
-    for kernel in kernels:
-        width, colour = one * kernel.wide, COLOURS[kernel.kind]
-        strong = kernel.kind == CAST or kernel.bits in TENSOR_CORES
-        sheet.box(x, top, width, HEIGHT, fill=colour, opacity=0.5 if strong else 0.2, edge=colour)
-        middle, y = x + width / 2, top + (13 if kernel.bits else 18)
-        sheet.words(middle, y, kernel.words, size=size, anchor="middle")
+def _kernels(sheet: Canvas, kernels: Sequence[Kernel], top: float) -> float:
+    """Boxes from left to right in as many lines as they need; returns where the next begins."""
+    cells = CELLS[sheet.width > DESK]
+    wide = (sheet.width - 2 * INSET - GAP * (cells - 1)) / cells
+    for at, kernel in enumerate(kernels):
+        x, y = INSET + at % cells * (wide + GAP), top + at // cells * (HEIGHT + 8)
+        beside = SLIVER + GAP if kernel.cast else 0.0
+        if kernel.cast:
+            _box(sheet, x, y, SLIVER, COLOURS[CAST], strong=True)
+        strong = kernel.bits in TENSOR_CORES
+        _box(sheet, x + beside, y, wide - beside, COLOURS[kernel.kind], strong=strong)
+        middle = x + (wide + beside) / 2
+        sheet.words(middle, y + (13 if kernel.bits else 18), kernel.words, anchor="middle")
         if kernel.bits:
-            sheet.words(middle, top + 24, kernel.bits, size=10, anchor="middle")
-        x += width + GAP
+            sheet.words(middle, y + 24, kernel.bits, size=10, anchor="middle")
+    return y + HEIGHT + 8
+
+
+def _box(sheet: Canvas, x: float, top: float, wide: float, colour: str, *, strong: bool) -> None:
+    sheet.box(x, top, wide, HEIGHT, fill=colour, opacity=0.5 if strong else 0.2, edge=colour)

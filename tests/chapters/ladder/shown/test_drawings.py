@@ -87,6 +87,9 @@ def test_the_climb_says_each_time_and_how_it_compares_with_the_rung_it_changes(r
         assert rungs.in_words(there[way]) in label
         assert units.significant(there[way]["median_s"] * 1e3, 2) in picture
     assert "slower" in label and "faster" in label
+    assert "bf16 autocast" in label and "over 0;" in label and "bound, over 2;" in label
+    graph = drawn(root, "climb", "3 reduce-overhead", "5 bf16")
+    assert "over 3 in a graph" in graph and re.search(r">\d+% bf16</text>", graph)
     assert "% of" in picture and "log scale" in picture
 
 
@@ -106,7 +109,7 @@ def test_the_climbs_limit_is_that_of_the_best_matmul_of_the_run(root):
 
 def test_the_climb_draws_the_interval_of_a_time_only_where_it_is_wider_than_its_mark():
     def draw(low: float, high: float) -> str:
-        step = climbs.Step("3", "way", 4.7, low, high, "4.7", None, "", "", "host-bound", "")
+        step = climbs.Step("3", "way", 4.7, low, high, "4.7", None, "", "", "", "")
         first = step._replace(time=34.0, low=33.9, high=34.1, text="34")
         return canvas.both(lambda sheet: climbs._draw(sheet, [first, step], {}, "ms"), "label")
 
@@ -124,10 +127,10 @@ def test_an_axis_is_logarithmic():
 def test_a_rung_changes_in_its_drawing_what_it_says_to_change():
     def words(way: str) -> list[str]:
         halves = layers.halves({"variant": way})
-        return [kernel.words for half in halves for kernel in half if kernel.words]
+        return [kernel.words for half in halves for kernel in half]
 
     assert "softmax" in words("1 amp bf16") and "softmax" not in words("2 amp bf16")
-    assert "fused attention" in words("2 amp bf16") and "+ norm" in words("3 default")
+    assert "SDPA" in words("2 amp bf16") and "+ norm" in words("3 default")
     formats = {
         way: {k.bits for half in layers.halves({"variant": way}) for k in half if k.bits}
         for way in ("0 fp32", "1 tf32", "3 default", "4 current", "5 bf16", "5 fp8 delayed")
@@ -138,6 +141,18 @@ def test_a_rung_changes_in_its_drawing_what_it_says_to_change():
     assert all(rungs.as_graph({"variant": way}) for way in graphs)
     others = ("3 default", "4 current", "5 bf16 without a graph")
     assert not any(rungs.as_graph({"variant": way}) for way in others)
+
+
+def test_a_layers_boxes_are_equally_wide_and_hold_their_words(root):
+    for picture in sheets(drawn(root, "layer", "1 amp bf16", "5 bf16")).values():
+        high = f'height="{layers.HEIGHT:g}"'
+        boxes = [tag for tag in re.findall(r"<rect [^>]*>", picture) if high in tag]
+        wide = [float(re.search(r' width="([\d.]+)"', tag)[1]) for tag in boxes]
+        cell, beside = max(wide), layers.SLIVER + layers.GAP
+        assert wide.count(layers.SLIVER) == 4, "the casts of one way's four matmuls"
+        assert {*wide} == {cell, round(cell - beside, 2), layers.SLIVER}
+        for kernel in (k for way in ("1", "5") for half in layers.LAYERS[way] for k in half):
+            assert canvas.wide(kernel.words) < cell - beside * kernel.cast
 
 
 def test_the_bars_under_a_layers_boxes_are_the_times_on_one_scale(root):
