@@ -124,7 +124,13 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
                 labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
             )
         shade = colour if "series" in points[0] else alt.value(grammar.TEXT)
-        calls += _calls(points, words, plane, (x, y), shade, names=width > DESK)
+        ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
+        for each in filter(None, (limits, steeper)):
+            highest = max(grammar.ends_of(roofs, "peak"))
+            corner = (highest / each["bandwidth"], highest)
+            ends.append((left, left * each["bandwidth"], *corner))
+        segments = [(*plane.pixels(*end[:2]), *plane.pixels(*end[2:])) for end in ends]
+        calls += _calls(points, (words, segments), plane, (x, y), shade, names=width > DESK)
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
@@ -135,9 +141,10 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
 
 
-def _calls(points, words, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:
-    """The marks of calls with their names, or numbers, none on another nor on what is `words`."""
-    x, y = axes
+def _calls(points, drawn, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:
+    """The marks of calls with their names, or numbers, none on another nor on the words and, where
+    there is room, the lines that are `drawn`."""
+    (x, y), (words, lines) = axes, drawn
     where: list[tuple[float, float, str]] = []
     called = "name" if names else "number"
     for point in points:
@@ -149,7 +156,7 @@ def _calls(points, words, plane: Plane, axes, shade, *, names: bool) -> list[alt
                 break
         where.append((right, down, name))
     boxes = words + [labels.around(*here) for *here, name in where if not name]
-    found = labels.placed([each for each in where if each[2]], boxes, [], plane.size)
+    found = labels.placed([each for each in where if each[2]], boxes, lines, plane.size)
     layer = grammar.on(points, x=x, y=y, description="hover:N")
     calls = [grammar.dots(layer, 55, color=shade, shape=alt.value("circle"))]
     if led := plane.leaders(found, ("at", "value", "to_x", "to_y")):
@@ -261,7 +268,7 @@ def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
     found = []
     for level in shared:
         text = ", ".join(
-            each["series"] if short else f"{each['series']} from {each['text']}" for each in level
+            each["series"] if short else f"{each['series']} {each['text']}" for each in level
         )
         found.append({"value": level[0]["peak"], "text": text if short else f"{text} FLOP/B"})
     return found
