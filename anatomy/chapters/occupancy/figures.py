@@ -22,8 +22,8 @@ SAID = (
 
 
 def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str:
-    """GPU time over the number of blocks, the host's pace aside. Where steps were fitted, also these,
-    and the GPU's places with one block too many; docs/assets/waves.js lets a reader choose another."""
+    """GPU time over the number of blocks, the host's pace aside; and, where steps were fitted, the
+    GPU's places with one block too many. docs/assets/waves.js lets a reader choose another."""
     found = current().find("occupancy.staircase")
 
     def draw() -> str:
