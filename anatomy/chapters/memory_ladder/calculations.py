@@ -14,7 +14,7 @@ def bytes_in_flight(bandwidth: float, latency: float) -> float:
 
 @calculation("eight-passes", unit="s", hbm="limit:read", l2=L2)
 def eight_passes(hbm: float, l2: float) -> float:
-    """16 MiB over the bandwidth of HBM, and seven times over that of the L2."""
+    """16 MiB over the bandwidth of HBM, and seven times over the most that came from the L2."""
     return 2**24 / hbm + 7 * 2**24 / l2
 
 
@@ -31,5 +31,5 @@ def eight_passes_from_hbm(hbm: float) -> float:
     kept='memory_ladder.levels."L1 and shared memory".sm_bytes',
 )
 def partly_from_l1(l2: float, kept: float) -> float:
-    """The L2's bandwidth over the share of 2 MiB that an L1 cache can't keep."""
+    """What arrives from the L2 over the share of 2 MiB that an L1 cache can't keep."""
     return l2 / (1 - kept / 2**21)

@@ -34,11 +34,12 @@ def _rate_of(level: Row) -> Measured:
     return Measured(level["level_rate"], level["level_low"], level["level_high"], "B/s")
 
 
-def _on_the_card_meant(table: Table, found: Measured, claimed: float) -> Finding:
+def _on_the_card_meant(table: Table, found: Measured, claimed: float, which: str = "") -> Finding:
+    said = f"Here it is {found.text}{which}."
     if REFLECTION_GPU not in table.machine.get("gpu", ""):
-        why = f"The figure is of an {REFLECTION_GPU}, another card. Here it is {found.text}."
+        why = f"The figure is of an {REFLECTION_GPU}, another card. {said}"
         return Finding(NOT_MEASURABLE, why, found)
-    return answer(found.near(claimed), f"Here it is {found.text}.", found)
+    return answer(found.near(claimed), said, found)
 
 
 @claim(LEVELS)
@@ -59,8 +60,10 @@ def shared_memory_bandwidth(bandwidth: Table) -> Finding:
 
 @claim(BANDWIDTH)
 def l2_bandwidth(bandwidth: Table) -> Finding:
-    """Reads of one set by all SMs, too large for L1, lie within 10 % of it, on the card meant."""
-    return _on_the_card_meant(bandwidth, _rate(bandwidth, L2), 6e12)
+    """Reads of one set by all SMs, too large for L1, lie within 10 % of it, on the card meant. One
+    fetch may serve several SMs, so the L2 itself delivers this or less."""
+    which = " at SMs that all read the same lines"
+    return _on_the_card_meant(bandwidth, _rate(bandwidth, L2), 6e12, which)
 
 
 @claim(CEILINGS)
@@ -110,8 +113,8 @@ def l2_is_40_mb(levels: Table) -> Finding:
 
 @claim(
     BANDWIDTH,
-    statement="Reads from L1, from L2 and from HBM come at three rates, each at least 1.5 times as "
-    "fast as the next.",
+    statement="Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three "
+    "rates, each at least 1.5 times as fast as the next.",
     topic="memory hierarchy",
     measures="rate of a level / of the next",
 )
@@ -145,13 +148,14 @@ def hbm_is_ten_times_as_far(latency: Table) -> Finding:
 
 @claim(
     BANDWIDTH,
-    statement="A kernel that reads a working set only once gets less than three quarters of the "
-    "L2's bandwidth, though all of it lies there.",
+    statement="A kernel that reads a working set in the L2 only once gets less than three "
+    "quarters of what many passes in one launch get.",
     topic="memory hierarchy",
     measures="bandwidth of one pass a launch / of many",
 )
 def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
-    """Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that."""
+    """Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that, at
+    which all SMs read the same lines."""
     many = _rate(bandwidth, L2)
     inside = _levels(bandwidth, OF_ALL)[L2 - 1]["upto_bytes"]
     every = bandwidth.select(op="read once")

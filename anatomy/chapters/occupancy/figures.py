@@ -22,12 +22,12 @@ SAID = (
 
 
 def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str:
-    """Time over the number of blocks. Where steps were fitted, also these, and the GPU's places
-    with one block too many; docs/assets/waves.js lets a reader choose another number."""
+    """GPU time over the number of blocks, the host's pace aside; and, where steps were fitted, the
+    GPU's places with one block too many. docs/assets/waves.js lets a reader choose another."""
     found = current().find("occupancy.staircase")
 
     def draw() -> str:
-        chosen = rows.select(found.recording.rows, op=op)
+        chosen = [row | {"regime": None} for row in rows.select(found.recording.rows, op=op)]
         table = [row for row in chosen if row.get("median_s") and row.get("role") != "again"]
         if not table:
             return spans.gap_because(chosen[0].get("note") or "not measured")

@@ -9,7 +9,7 @@ from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
-from anatomy.figures.limits import rooflines
+from anatomy.figures.limits import curves, rooflines
 from anatomy.figures.limits.placed import Placed, with_table
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
@@ -19,7 +19,6 @@ from anatomy.table import units
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
-L2 = ("read by all, levels", "level 2")  # day 4: the L1 caches are level 1
 
 
 def sweep(*, caption: str | None = None) -> str:
@@ -62,7 +61,7 @@ def _flat(points: Sequence[Row]) -> float:
 def operations(*, caption: str | None = None) -> str:
     """Some twenty operations on the measured roofs, and of each what keeps it from its roof."""
     showing = current()
-    found, cache = showing.find("roofline.operations"), showing.find("memory_ladder.bandwidth")
+    found, cache = showing.find("roofline.operations"), showing.find(rooflines.BANDWIDTH)
     ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
@@ -71,18 +70,21 @@ def operations(*, caption: str | None = None) -> str:
         every = found.recording.rows
         there = sorted((row for row in every if _timed(row)), key=_intensity)
         size = found.recording.data["machine"].get("l2_bytes") or 0
-        reads = _cached_reads(cache.recording.rows) if cache.recording else None
-        drawn = _placed(there, ceilings, reads, size) if there else ""
+        # Like HBM's slope it is of copies: half of what an elementwise call moves, it writes.
+        copy = curves.marginals(cache.recording.rows if cache.recording else ()).get("copy")
+        copies = copy.rate.median if copy else None
+        drawn = _placed(there, ceilings, copies, size) if there else ""
         return drawn + figures.refused(every)
 
     return framing.exhibit([found, cache], caption, draw)
 
 
-def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache: int) -> str:
+def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cache: int) -> str:
+    """`copies` is the rate of a byte more of a copy within the L2, in bytes per second."""
     every, slope, _ = rooflines.roofs(ceilings)
-    if reads:
-        name = f"dashed: reads from the L2, {units.rate(reads, 'B/s')}"
-        slope |= {"steeper": {"bandwidth": reads, "name": name}}
+    if copies:
+        name = f"dashed: copy within the L2, {units.rate(copies, 'B/s', most=2)}"
+        slope |= {"steeper": {"bandwidth": copies, "name": name}}
     marks, lines = [], []
     for number, row in enumerate(table, 1):
         one, least = Placed(row["variant"], row, _intensity(row)), roofs.least(row, ceilings)
@@ -92,26 +94,19 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, reads: float | None, cache
         of = (
             f'{units.percent(share)} <span class="ci">{least.roof}</span>' if least else tables.NONE
         )
-        if reads and _from_cache(row, share, cache):
-            inside = row["bytes"] / reads / row["median_s"]
-            told += f", {units.percent(inside)} of the L2's reads"
-            of += f'<br>{units.percent(inside)} <span class="ci">L2</span>'
+        if copies and _from_cache(row, share, cache):
+            inside = units.percent(row["bytes"] / copies / row["median_s"], 2)
+            told += f", {inside} of copies within the L2"
+            of += f'<br>{inside} <span class="ci">copy in the L2</span>'
         name, why = f"{number}. {escape(row['variant'])} {size}", escape(reason(row, share, cache))
         lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        marks.append(one.mark(str(number), told, row["variant"]))
+        marks.append(one.mark(str(number), told) | {"series": row["dtype"]})
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     names = "; ".join(f"{number}. {escape(row['variant'])}" for number, row in enumerate(table, 1))
     key = f'<p class="key">{names}.</p>'
     return with_table((every, slope, marks), "Operations on the measured roofs", head, lines) + key
-
-
-def _cached_reads(ladder: Sequence[Row]) -> float | None:
-    """Bytes per second of the level of reads that is the L2's."""
-    return next(
-        (row.get("level_rate") for row in ladder if (row["op"], row["variant"]) == L2), None
-    )
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:

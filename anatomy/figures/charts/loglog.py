@@ -21,6 +21,7 @@ VERDICTS = {
 }
 CLAIM = 19  # pixels of a claim's row
 HEIGHT = 260  # pixels of a plot of ratios
+TOGETHER = (9, 4)  # pixels across and down from mark to mark: nearer ones share a label
 CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
@@ -68,7 +69,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
     `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
     kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
-    byte: on a desk each has its `name` beside it, on a phone its `number`."""
+    byte: on a desk each has its `name` beside it, on a phone its `number`. They have the colours of
+    their `series`, where they have any: the roofs'."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     lowest = min((point["at"] for point in points), default=left)
@@ -87,7 +89,9 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     bottom = min([bottom, *(point["low"] / 2 for point in points)])
     inner, height = width - tradeoffs.LEFT - tradeoffs.RIGHT, 440 if points else 320
     plane = Plane(Scale(left, right, True, inner), Scale(bottom, top, True, height))
-    axis = alt.Axis(values=powers_of_ten(left, right), format="~g")
+    # On a phone the long ones would touch.
+    values = powers_of_ten(left, right)[:: 1 if width > DESK else 2]
+    axis = alt.Axis(values=values, format="~g")
     x = alt.X("at:Q", scale=plane.across.drawn(), title="operations per byte, FLOP/B", axis=axis)
     extent = {"minExtent": tradeoffs.EXTENT, "maxExtent": tradeoffs.EXTENT}
     axis = alt.Axis(values=powers_of_ten(bottom, top), format="~s", **extent)
@@ -119,7 +123,14 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
             words.append(
                 labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
             )
-        calls += _calls(points, words, plane, (x, y), names=width > DESK)
+        shade = colour if "series" in points[0] else alt.value(grammar.TEXT)
+        ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
+        for each in filter(None, (limits, steeper)):
+            highest = max(grammar.ends_of(roofs, "peak"))
+            corner = (highest / each["bandwidth"], highest)
+            ends.append((left, left * each["bandwidth"], *corner))
+        segments = [(*plane.pixels(*end[:2]), *plane.pixels(*end[2:])) for end in ends]
+        calls += _calls(points, (words, segments), plane, (x, y), shade, names=width > DESK)
     layers = [
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
@@ -130,14 +141,24 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
 
 
-def _calls(points, words, plane: Plane, axes, *, names: bool) -> list[alt.Chart]:
-    """The marks of calls with their names, or numbers, none on another nor on what is `words`."""
-    x, y = axes
-    where = [(*plane.pixels(p["at"], p["value"]), p["name" if names else "number"]) for p in points]
+def _calls(points, drawn, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:
+    """The marks of calls with their names, or numbers, none on another nor on the words and, where
+    there is room, the lines that are `drawn`."""
+    (x, y), (words, lines) = axes, drawn
+    where: list[tuple[float, float, str]] = []
+    called = "name" if names else "number"
+    for point in points:
+        (right, down), name = plane.pixels(point["at"], point["value"]), point[called]
+        others = enumerate(where) if name.isdigit() else ()
+        for place, (across, level, told) in others:
+            if told and abs(right - across) < TOGETHER[0] and abs(down - level) < TOGETHER[1]:
+                where[place], name = (across, level, f"{told}, {name}"), ""
+                break
+        where.append((right, down, name))
     boxes = words + [labels.around(*here) for *here, name in where if not name]
-    found = labels.placed([each for each in where if each[2]], boxes, [], plane.size)
+    found = labels.placed([each for each in where if each[2]], boxes, lines, plane.size)
     layer = grammar.on(points, x=x, y=y, description="hover:N")
-    calls = [grammar.dots(layer, 55, color=alt.value(grammar.TEXT), shape=alt.value("circle"))]
+    calls = [grammar.dots(layer, 55, color=shade, shape=alt.value("circle"))]
     if led := plane.leaders(found, ("at", "value", "to_x", "to_y")):
         leaders = grammar.on(led, x=x, y=y, x2="to_x:Q", y2="to_y:Q")
         calls.insert(0, leaders.mark_rule(color=MUTED, strokeWidth=1))
@@ -236,16 +257,21 @@ def powers_of_ten(low: float, high: float) -> list[float]:
 
 
 def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
-    """What stands over each roof, in `short` its name alone; roofs too close for two lines of text
-    share one."""
-    labels: list[dict[str, Any]] = []
+    """What stands over each roof: its name and the FLOP/B of its corner, in `short` its name alone;
+    roofs too close for two lines of text share one."""
+    shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
-        text = roof["series"] if short else f"{roof['series']} {roof['text']}"
-        if labels and labels[-1]["value"] < CLOSE * roof["peak"]:
-            labels[-1]["text"] += f", {text}"
+        if shared and shared[-1][0]["peak"] < CLOSE * roof["peak"]:
+            shared[-1].append(roof)
         else:
-            labels.append({"value": roof["peak"], "text": text})
-    return labels
+            shared.append([roof])
+    found = []
+    for level in shared:
+        text = ", ".join(
+            each["series"] if short else f"{each['series']} {each['text']}" for each in level
+        )
+        found.append({"value": level[0]["peak"], "text": text if short else f"{text} FLOP/B"})
+    return found
 
 
 def _numeric(ticks: Ticks) -> bool:
