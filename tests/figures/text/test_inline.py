@@ -182,6 +182,8 @@ def test_a_recording_that_is_not_current_is_marked_and_never_an_error():
         stale = Freshness("code-changed", "The code has changed.")
         page.known[key] = type(found)(name, found.params, found.recording, stale)
     assert "out of date" in inline.render(page, f"{BENCH}.contiguous.median_s")
+    setting = inline.render(page, f"{BENCH}.contiguous.m")
+    assert "512" in setting and "out of date" not in setting, "what was asked for is no finding"
     gap = inline.render(page, f"{BENCH}.a_variant_that_came_later.ratio")
     assert "not in the recording, which is out of date" in gap
 
