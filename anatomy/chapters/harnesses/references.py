@@ -42,8 +42,8 @@ LONG_MATMUL = "W8 matmul 8192"
 @reference("bias")
 def bias(showing: Showing, name: str, spec: str) -> str:
     """`[[bias: short]]`, how far our stopwatch's GPU times lie from the kernels' record, of kernels
-    under 10 us; `most`, at most, of the longer ones; `power-limited`, of the matmul
-    that the power cap slows."""
+    under 10 us; `most`, at most, of the longer ones; `power-limited`, how much too
+    short it finds the matmul that the power cap slows."""
     if name not in (SHORT, MOST, CAPPED) or spec:
         raise BadParameter(f"a bias is {SHORT}, {MOST} or {CAPPED}; got {name!r}.")
     calls = figures.recordings(showing)
@@ -59,7 +59,7 @@ def bias(showing: Showing, name: str, spec: str) -> str:
     elif name == MOST:
         ends = [units.percent(ours[~brief & ~capped].bias.abs().max(), 2)]
     else:
-        ends = [units.percent(each, 2) for each in ours[capped].bias.abs().agg(["min", "max"])]
+        ends = [units.percent(each, 2) for each in (-ours[capped].bias).agg(["min", "max"])]
     told = spans.figure("measured", " to ".join(ends), "our median against the kernels' record")
     return told + spans.marks(*calls)
 

@@ -78,12 +78,13 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
         answer = (
             "Look performance advice for PyTorch up here before you follow it: of "
             f"{decided} claims that were decided on {tables.code(machine)}, "
-            f"{counted[claims.HOLDS]} hold, {counted[claims.IN_PART]} only under a condition."
+            f"{counted[claims.HOLDS]} hold, and {counted[claims.IN_PART]} hold only under a "
+            "condition."
         )
         if numbers := chart.comparable(chart.inherited(showing, found)):
             close = sum(chart.factor(each) <= chart.NEAR for each in numbers)
             answer += (
-                f" Measure a number before you plan with it: of {len(numbers)}, {close} "
+                f" Measure a number before you plan with it: of {len(numbers)} numbers, {close} "
                 f"{'is' if close == 1 else 'are'} right within a factor of {chart.NEAR:g}."
             )
     else:
@@ -101,7 +102,7 @@ def _farthest(showing: Showing, found: Sequence[Result]) -> str:
     for each in sorted(off, key=chart.factor, reverse=True)[:FARTHEST]:
         page = signatures.signature(each.found[0].name).page
         link = f'<a href="{escape(showing.link_to(page))}">why</a>' if page else ""
-        number, seen = escape(each.claim.number), tables.measured(each.measured)
+        number, seen = escape(each.claim.number), _seen(each)
         lines.append([escape(each.claim.statement), number, seen, tables.chip(each.word), link])
     if not lines:
         return chart.NONE_YET
