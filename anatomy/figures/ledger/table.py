@@ -4,7 +4,6 @@ import posixpath
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from functools import partial
 from html import escape
 
 from anatomy import claims
@@ -28,7 +27,7 @@ APART = (
 )
 DECIDED = (claims.HOLDS, claims.IN_PART, claims.FAILS)  # one way or the other
 FARTHEST, MOST_NAMED = 5, 10  # claims farthest off: in the list, and in the first chart
-LABEL = 40  # characters of a claim at its mark
+LABEL = 56  # characters of a claim at its mark
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
@@ -235,10 +234,18 @@ def _deviation(result: Result) -> tuple[float | None, str]:
     return result.distance, f'<span title="{title}">{told}</span>'
 
 
-def _names(showing: Showing, found: Sequence[Result], most: int | None = None) -> str:
-    several = len({each.machine for each in found}) > 1
-    off = [each for each in found if each.deviation and each.measured.recorded]
-    off = sorted(off, key=chart.factor, reverse=True)[:most]
+def _names(showing: Showing, found: Sequence[Result]) -> str:
+    """The inherited numbers that are farthest off where they can be held against a measured one."""
+    off = chart.comparable(chart.inherited(showing, found))
+    return _drawn(sorted(off, key=chart.factor, reverse=True)[:MOST_NAMED])
+
+
+def _all_names(showing: Showing, found: Sequence[Result]) -> str:
+    return _drawn([each for each in found if each.deviation and each.measured.recorded])
+
+
+def _drawn(off: Sequence[Result]) -> str:
+    several = len({each.machine for each in off}) > 1
     if not off:
         return chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
@@ -271,8 +278,8 @@ PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "counts": _counts,
     "accuracy": chart.accuracy,
     "chart": chart.chart,
-    "names": partial(_names, most=MOST_NAMED),
-    "all names": _names,
+    "names": _names,
+    "all names": _all_names,
     "downloads": _downloads,
 }
 FIGURES = ("table", "farthest", "topics", "counts", "chart", "names", "all names")
