@@ -129,7 +129,7 @@ def _lanes(
             x += wide
         across = lasts[variant] * pixels_per_s
         sheet.box(1, top + 24 + BOX, across, BAR, fill=colour, round_=0, told=times[variant])
-    sheet.words(1, len(names) * LANE + 6, NOTE, size=11, colour=MUTED)
+    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, NOTE, colour=MUTED, size=11)
 
 
 def _wide(kind: str, count: int) -> float:
