@@ -7,8 +7,8 @@ from several processes. What straddles an end is undecided. Nothing here compare
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, log
-from statistics import median
+from math import sqrt
+from statistics import median_high, median_low
 from typing import Any
 
 from anatomy.judge import replication
@@ -55,11 +55,12 @@ class Measured:
     exact: bool = True  # False of too few blocks for an interval of 95 %, which decide nothing
     runs: tuple[float, ...] = ()  # of what was timed: the figure of each process
     verdict: str = ""  # of a ratio of times: one of `DECIDED`, or `undecided`
+    recorded: bool = True  # False of what was reckoned from a datasheet alone
 
     @classmethod
-    def counted(cls, value: float, unit: str = "x") -> "Measured":
+    def counted(cls, value: float, unit: str = "x", *, recorded: bool = True) -> "Measured":
         """A number that was counted and not timed: it has no interval."""
-        return cls(value, value, value, unit)
+        return cls(value, value, value, unit, recorded=recorded)
 
     def within(self, low: float, high: float) -> bool | None:
         """Whether the number lies between `low` and `high`; None where that is not decided."""
@@ -111,8 +112,8 @@ class Measured:
     @property
     def text(self) -> str:
         """`1.99× [1.97, 2.01]`; of several cases, lowest to highest end; `5`, of a count."""
-        if self.unit == "count" and self.low == self.high == round(self.value):
-            return f"{self.value:.0f}"
+        if self.low == self.high:  # as all that is counted
+            return f"{self.middle} in all {self.cases} cases" if self.cases > 1 else self.middle
         low, high = (_printed(end, self.unit) for end in (self.low, self.high))
         if self.cases > 1:
             return f"{low} to {high} in {self.cases} cases"
@@ -125,6 +126,8 @@ class Measured:
     @property
     def middle(self) -> str:
         """The number alone; of several cases, their median."""
+        if self.unit == "count" and self.low == self.high == round(self.value):
+            return f"{self.value:.0f}"
         return _printed(self.value, self.unit)
 
 
@@ -162,10 +165,11 @@ def span(found: Sequence[Measured]) -> Measured | None:
     first, *others = found
     if not others:
         return first
-    positive = all(each.value > 0 for each in found)
-    forth, back = (log, exp) if positive else (float, float)
+    values = [each.value for each in found]
+    low, high = median_low(values), median_high(values)
+    between = sqrt(low * high) if min(values) > 0 else (low + high) / 2
     return Measured(
-        back(median(forth(each.value) for each in found)),
+        low if low == high else between,
         min(each.low for each in found),
         max(each.high for each in found),
         first.unit,

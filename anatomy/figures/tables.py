@@ -88,7 +88,9 @@ def measured(seen: Measured | None) -> str:
     if seen is None:
         return NONE
     text = lighter(seen.text)
-    if seen.cases == 1:
+    if not seen.recorded:
+        return text + ' <span class="ci">by a datasheet</span>'
+    if seen.cases == 1 or seen.low == seen.high:
         return text
     ends = text.rpartition(" in ")[0]
     return f'{escape(seen.middle)} <span class="ci">median of {seen.cases}: {ends}</span>'

@@ -141,7 +141,12 @@ class Building:
                 pictures.append(aged)
                 opening = f'<div class="notice badge" id="{strips.AGED}" data-search-exclude>'
                 badge = f"{opening}<!--picture {len(pictures) - 1}--></div>"
-                text = _HEAD.sub(lambda head: f"{head[0]}\n\n{badge}\n", text, count=1)
+                after = None if strips.mostly_aged(showing) else fences.first_figure(text, printed)
+                if after is None:
+                    text = _HEAD.sub(lambda head: f"{head[0]}\n\n{badge}\n", text, count=1)
+                else:
+                    lines = text.split("\n")
+                    text = "\n".join([*lines[:after], "", badge, "", *lines[after:]])
         on = f" on {edition.machine}" if edition.folder else ""
         told = [_gap(each, on) for each in showing.looked_up()]
         return Drawn(text, printed, pictures, wrong, list(filter(None, told)))

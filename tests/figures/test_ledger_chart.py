@@ -89,11 +89,14 @@ def test_a_claim_without_a_number_is_left_out_and_counted():
         result((2.0, 2.0), word=claims.NOT_RECORDED, name="e"),
         result((0.0, 0.0), 2.0, 1.9, 2.1, name="f"),  # no place on a logarithmic axis
     ]
+    reckoned = result((2.0, 2.0), 9.0, 9.0, 9.0, name="g")
+    sheet = replace(reckoned.measured, recorded=False)
+    found.append(replace(reckoned, measured=sheet))  # by a datasheet: nothing was measured
     assert [each.claim.name for each in chart.comparable(found)] == ["a"]
-    assert list(chart.left_out(found).values()) == [1, 1, 2, 1]
+    assert list(chart.left_out(found).values()) == [1, 2, 2, 1]
     html = chart.chart(SHOWING, found)
-    assert "1 of 6 inherited statements are drawn" in html
-    assert "1 state no number, 1 can't be put to the test on this machine, 2 wait" in html
+    assert "1 of 7 inherited statements are drawn" in html
+    assert "1 state no number, 2 can't be put to the test on this machine, 2 wait" in html
 
 
 def test_every_inherited_statement_is_drawn_or_counted():

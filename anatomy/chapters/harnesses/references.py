@@ -3,12 +3,13 @@
 from html import escape
 
 from anatomy.chapters.harnesses import figures
-from anatomy.chapters.harnesses.contest import targets
+from anatomy.chapters.harnesses.contest import standings, targets
 from anatomy.figures import tables
 from anatomy.figures.charts import strips
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
 from anatomy.record.showing import Showing
+from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 
@@ -30,6 +31,37 @@ def target(showing: Showing, name: str, spec: str) -> str:
     chip = tables.chip(figures.CHIPS[one.verdict], one.verdict, hover)
     texts = {"found": one.text, "detail": one.detail, "count": count}
     return (escape(texts[spec]) if spec else chip) + spans.marks(*calls)
+
+
+# Part of the workloads -> what is said of our bias on them, from the smallest to the largest.
+SHORT, MOST, CAPPED = "short", "most", "power-limited"
+TEN_US = 10e-6
+LONG_MATMUL = "W8 matmul 8192"
+
+
+@reference("bias")
+def bias(showing: Showing, name: str, spec: str) -> str:
+    """`[[bias: short]]`, how far our stopwatch's GPU times lie from the kernels' record, of kernels
+    under 10 us; `most`, at most, of the longer ones; `power-limited`, how much too
+    short it finds the matmul that the power cap slows."""
+    if name not in (SHORT, MOST, CAPPED) or spec:
+        raise BadParameter(f"a bias is {SHORT}, {MOST} or {CAPPED}; got {name!r}.")
+    calls = figures.recordings(showing)
+    if showing.collecting:
+        return ""
+    ours = standings.where(figures.contest(calls).biases, variant=standings.OURS)
+    ours = ours[ours.quantity != "step_wall"]
+    if ours.empty:
+        return spans.gap(*calls)
+    brief, capped = ours.reference_s < TEN_US, ours.op == LONG_MATMUL
+    if name == SHORT:
+        ends = [units.seconds(each, most=2) for each in ours[brief].off_s.agg(["min", "max"])]
+    elif name == MOST:
+        ends = [units.percent(ours[~brief & ~capped].bias.abs().max(), 2)]
+    else:
+        ends = [units.percent(each, 2) for each in (-ours[capped].bias).agg(["min", "max"])]
+    told = spans.figure("measured", " to ".join(ends), "our median against the kernels' record")
+    return told + spans.marks(*calls)
 
 
 @reference("contest")

@@ -35,6 +35,17 @@ calculation(
 )(ridge)
 
 
+@calculation(
+    "beyond-the-arithmetic-at-128",
+    unit="x",
+    rate='roofline.intensity."128 FMAs".rate',
+    peak='roofline.intensity."1024 FMAs".rate',
+)
+def beyond_the_arithmetic(rate: float, peak: float) -> float:
+    """Time of a kernel over that of its operations at the rate that 1024 FMAs reach."""
+    return peak / rate
+
+
 @calculation("softmax-floor", unit="s", bandwidth="limit:copy")
 def softmax_floor(bandwidth: float) -> float:
     """A read and a write of 8192 x 8192 bf16 values over the bandwidth."""

@@ -131,6 +131,12 @@ def aged(showing: Showing) -> str:
     return f'<p>{said}</p><details class="twin">{fold}</details>'
 
 
+def mostly_aged(showing: Showing) -> bool:
+    """Whether at least half of the recordings behind a page are not current."""
+    there = [each for _, each in showing.cited()]
+    return 2 * sum(not each.freshness.current for each in there) >= len(there)
+
+
 def notices(showing: Showing, found: Iterable[Found], drawn: bool = False) -> str:
     """Gaps and badges of recordings that are missing or not current; empty if all are. A page says
     once what mends them; later ones that the same commands mend are a line each. What is `drawn` on

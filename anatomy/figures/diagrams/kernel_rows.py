@@ -16,8 +16,10 @@ from anatomy.table.errors import BadParameter
 Row = Mapping[str, Any]
 # A memory fill before a kernel: neither work that was asked for nor a step of its own.
 FILLS = "Mem*"
-LANE, BOX = 62.0, 26.0  # pixels: a variant with its words, and the height of a kernel
+LANE, BOX = 70.0, 26.0  # pixels: a variant with its words, and the height of a kernel
+BAR = 5.0  # pixels: how high the bar of a call's time is
 OTHER = "other"
+NOTE = "A box is a kernel, whatever its time; the bar under a row is the time."
 
 
 def kernel_rows(
@@ -57,6 +59,7 @@ def kernel_rows(
         table = [row for row in table if row.get("kernels")]
         also = rows.select(found.recording.rows, quantity=beside, **wanted) if beside else []
         times = {row["variant"]: _times(row, also) for row in table}
+        lasts = {row["variant"]: row["median_s"] for row in table}
         steps = {row["variant"]: runs(row["kernels"], kinds) for row in table}
         if missing := [name for name in names if name not in steps]:
             raise BadParameter(f"no kernels of {experiment} {op}: {', '.join(missing)}.")
@@ -65,7 +68,7 @@ def kernel_rows(
             for v in names
         )
         label = f"Kernels of one call. {'. '.join(said)}."
-        return canvas.both(lambda sheet: _lanes(sheet, names, steps, times, work), label)
+        return canvas.both(lambda sheet: _lanes(sheet, names, steps, times, lasts, work), label)
 
     return framing.exhibit(found, caption, draw)
 
@@ -100,10 +103,12 @@ def _lanes(
     names: Mapping[str, str],
     steps: Mapping[str, Sequence[tuple[str, int]]],
     times: Mapping[str, str],
+    lasts: Mapping[str, float],
     work: str,
 ) -> None:
     widest = max(sum(_wide(*each) for each in row) for row in steps.values())
     scale = min(1.0, (sheet.width - 2) / widest)
+    pixels_per_s = (sheet.width - 2) / max(lasts[variant] for variant in names)
     for number, (variant, name) in enumerate(names.items()):
         top = number * LANE
         sheet.words(1, top + 13, name, bold=True, code=True)
@@ -122,7 +127,9 @@ def _lanes(
             text = _named(kind, count)
             sheet.words(middle, top + 37, text, size=max(size, 10), anchor="middle", colour=INK)
             x += wide
-    sheet.words(1, len(names) * LANE + 6, "time →", size=11, colour=MUTED)
+        across = lasts[variant] * pixels_per_s
+        sheet.box(1, top + 24 + BOX, across, BAR, fill=colour, round_=0, told=times[variant])
+    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, NOTE, colour=MUTED, size=11)
 
 
 def _wide(kind: str, count: int) -> float:

@@ -35,7 +35,8 @@ def inherited(showing: Showing, found: Sequence[Result]) -> list[Result]:
 
 def comparable(found: Sequence[Result]) -> list[Result]:
     """Those with a claimed number and a measured one of this machine to hold it against."""
-    return [each for each in found if each.deviation and each.word != claims.NOT_MEASURABLE]
+    measured = [each for each in found if each.word != claims.NOT_MEASURABLE]
+    return [each for each in measured if each.deviation and each.measured.recorded]
 
 
 def left_out(found: Sequence[Result]) -> dict[str, int]:
@@ -44,11 +45,14 @@ def left_out(found: Sequence[Result]) -> dict[str, int]:
     none, elsewhere, waiting, other = REASONS
     by_word = {claims.NOT_MEASURABLE: elsewhere}
     by_word |= dict.fromkeys((claims.NOT_RECORDED, claims.NOT_YET), waiting)
-    counted = Counter(
-        none if each.claim.claimed is None else by_word.get(each.word, other)
-        for each in found
-        if each.claim.name not in kept
-    )
+
+    def why(each: Result) -> str:
+        if each.claim.claimed is None:
+            return none
+        reckoned = each.measured and not each.measured.recorded
+        return by_word.get(each.word, elsewhere if reckoned else other)
+
+    counted = Counter(why(each) for each in found if each.claim.name not in kept)
     return {each: counted[each] for each in REASONS}
 
 

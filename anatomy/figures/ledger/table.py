@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
 
@@ -24,15 +25,9 @@ APART = (
     f'<tr class="apart"><th colspan="{len(HEADS)}" scope="rowgroup">About the inherited documents '
     "themselves</th></tr>"
 )
-# Verdict -> what so many claims do.
-SAID = {
-    claims.HOLDS: "hold",
-    claims.IN_PART: "hold in part",
-    claims.FAILS: "fail",
-    claims.INCONCLUSIVE: "stay open",
-    claims.NOT_MEASURABLE: "can't be measured there",
-}
-FARTHEST = 5  # claims in the list of those that are farthest off
+DECIDED = (claims.HOLDS, claims.IN_PART, claims.FAILS)  # one way or the other
+FARTHEST, MOST_NAMED = 5, 10  # claims farthest off: in the list, and in the first chart
+LABEL = 56  # characters of a claim at its mark
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
@@ -48,8 +43,8 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         part: `table`, `answer` (in sentences), `farthest` (numbers that are off by the largest
             factors), `topics` (verdicts by topic), `counts` (of
             verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
-            (claimed against measured), `names` (measured over claimed, a row for each claim) or
-            `downloads`.
+            (claimed against measured), `names` (measured over claimed, a row for each of the
+            claims farthest off), `all names` or `downloads`.
     """
     showing, draw = current(), lookup("part of the ledger", part, PARTS)
     found = ledger_rows.results(showing)
@@ -73,24 +68,24 @@ def _downloads(showing: Showing, found: Sequence[Result]) -> str:
 
 
 def _answer(showing: Showing, found: Sequence[Result]) -> str:
-    """How many hold on the machine shown, or the one in its place, in a sentence."""
+    """What to do with a claim, and how many hold on the machine shown, or the one in its place."""
     machine = ledger_rows.counted(showing, found)
     here = [result for result in found if result.machine == machine]
     counted = ledger_rows.counts(here)
-    judged = sum(counted[word] for word in claims.WORDS)
-    waiting = len(here) - judged
-    if judged:
-        said = {word: f"{counted[word]} {verb}" for word, verb in SAID.items()}
-        holding, open_ = list(said.values())[:3], list(said.values())[3:]
+    decided = sum(counted[word] for word in DECIDED)
+    if decided:
         answer = (
-            f"Performance advice for PyTorch, put to the test claim by claim: of {judged} on "
-            f"{tables.code(machine)}, {holding[0]}, {holding[1]} and {holding[2]}. Of the others, "
-            f"{' and '.join(open_)}."
+            "Look performance advice for PyTorch up here before you follow it: of "
+            f"{decided} claims that were decided on {tables.code(machine)}, "
+            f"{counted[claims.HOLDS]} hold, and {counted[claims.IN_PART]} hold only under a "
+            "condition."
         )
-        if read := sum(result.claim.settled is not None for result in here):
-            answer += f" Of all these, {read} were settled by reading, not by a recording."
-        if waiting:
-            answer += f" {waiting} more wait for a verdict."
+        if numbers := chart.comparable(chart.inherited(showing, found)):
+            close = sum(chart.factor(each) <= chart.NEAR for each in numbers)
+            answer += (
+                f" Measure a number before you plan with it: of {len(numbers)} numbers, {close} "
+                f"{'is' if close == 1 else 'are'} right within a factor of {chart.NEAR:g}."
+            )
     else:
         answer = f"None of {len(here)} claims has a verdict yet."
     if machine != showing.machine:
@@ -106,7 +101,7 @@ def _farthest(showing: Showing, found: Sequence[Result]) -> str:
     for each in sorted(off, key=chart.factor, reverse=True)[:FARTHEST]:
         page = signatures.signature(each.found[0].name).page
         link = f'<a href="{escape(showing.link_to(page))}">why</a>' if page else ""
-        number, seen = escape(each.claim.number), tables.measured(each.measured)
+        number, seen = escape(each.claim.number), _seen(each)
         lines.append([escape(each.claim.statement), number, seen, tables.chip(each.word), link])
     if not lines:
         return chart.NONE_YET
@@ -240,11 +235,21 @@ def _deviation(result: Result) -> tuple[float | None, str]:
 
 
 def _names(showing: Showing, found: Sequence[Result]) -> str:
-    several = len({each.machine for each in found}) > 1
-    points = [_point(each, several) for each in found if each.deviation]
-    if not points:
+    """The inherited numbers that are farthest off where they can be held against a measured one."""
+    off = chart.comparable(chart.inherited(showing, found))
+    return _drawn(sorted(off, key=chart.factor, reverse=True)[:MOST_NAMED])
+
+
+def _all_names(showing: Showing, found: Sequence[Result]) -> str:
+    return _drawn([each for each in found if each.deviation and each.measured.recorded])
+
+
+def _drawn(off: Sequence[Result]) -> str:
+    several = len({each.machine for each in off}) > 1
+    if not off:
         return chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
+    points = [_point(each, several) for each in off]
     return svg.chart([("", svg.Drawing("loglog.claimed", (points,)))], label)
 
 
@@ -261,7 +266,8 @@ def _point(result: Result, several: bool = False) -> dict:
     told = f"claimed {claim.number}, measured {seen.text}, {result.word}"
     hover = f"{number} {claim.name} ({result.machine}): {told}"
     mark = {"many": seen.cases > 1, "verdict": result.word, "hover": hover}
-    return shares | mark | {"label": f"{claim.name} {number}".rstrip() + machine}
+    short = textwrap.shorten(claim.statement.rstrip("."), LABEL, placeholder=" …")
+    return shares | mark | {"label": f"{short} {number}".rstrip() + machine}
 
 
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
@@ -273,6 +279,7 @@ PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "accuracy": chart.accuracy,
     "chart": chart.chart,
     "names": _names,
+    "all names": _all_names,
     "downloads": _downloads,
 }
-FIGURES = ("table", "farthest", "topics", "counts", "chart", "names")
+FIGURES = ("table", "farthest", "topics", "counts", "chart", "names", "all names")

@@ -6,7 +6,7 @@ Here what they would swallow is a problem with a line number.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from anatomy.table.errors import close_names
@@ -68,6 +68,19 @@ def find(text: str) -> Iterator[Fence]:
         yield _fence(at + 1, last + 1, opening["header"], "\n".join(body), closed=end is not None)
         # An opening that nothing closes is text, and so is not the end of other fences.
         at = at + 1 if end is None else end + 1
+
+
+def first_figure(text: str, printed: Mapping[str, str]) -> int | None:
+    """How many lines of a page its first figure ends after, with the other tabs that it is one of,
+    by what its blocks printed; None where it has none above its first section."""
+    lines = text.split("\n")
+    for fence in find(text):
+        if any(line.startswith("## ") for line in lines[: fence.line - 1]):
+            return None
+        if re.search("<figure|<!--picture", printed.get(fence.options.get("id", ""), "")):
+            rest = enumerate(lines[fence.end :], fence.end)
+            return next((at for at, line in rest if re.match(r"(?!===)\S", line)), len(lines))
+    return None
 
 
 def lines(text: str) -> set[int]:

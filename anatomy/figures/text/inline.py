@@ -46,7 +46,7 @@ from anatomy.figures.text import facts, fences, paragraphs, spans
 from anatomy.judge import rows
 from anatomy.record.bounded import bounded
 from anatomy.record.showing import Found, Showing, in_words, using
-from anatomy.record.signatures import NAME, experiments
+from anatomy.record.signatures import NAME, experiments, signature
 from anatomy.table import columns, units
 from anatomy.table.errors import BadParameter, UnknownName, lookup
 
@@ -286,7 +286,10 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
         text = units.format_value(value, spec)
     else:
         text = rows.printed(row, column, units.PLAIN_DIGITS)
-    return spans.figure("measured", text, _origin(found, row, column)) + spans.marks(found)
+    figure = spans.figure("measured", text, _origin(found, row, column))
+    # A setting is what was asked for, so it can't be out of date.
+    setting = column in signature(found.name).defaults
+    return figure + (spans.elsewhere(found) if setting else spans.marks(found))
 
 
 def _expected(row: rows.Row, column: str) -> str:

@@ -7,14 +7,15 @@ import pytest
 from anatomy.chapters.harnesses import figures
 from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
 from anatomy.chapters.harnesses.contest.scoreboard import sheet
-from anatomy.chapters.harnesses.contest.standings import Contest, where
+from anatomy.chapters.harnesses.contest.standings import OURS, Contest, where
 from anatomy.figures.charts import clouds, svg
 from anatomy.figures.text import inline
 from anatomy.judge import merging
 from anatomy.record import recording
 from anatomy.record.showing import Showing, using
 from anatomy.site.collecting import on_page
-from anatomy.table.errors import AnatomyError, UnknownName
+from anatomy.table import units
+from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 from tests.chapters.harnesses import contests
 from tests.fakes import synthetic
 from tests.site.test_page import Balance
@@ -228,3 +229,15 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
     )
     names = list(contests.SPREADS)[:4]
     assert slots[3:] == names and not any(map(str.strip, slots[:3])), "under the workload's name"
+
+
+def test_a_bias_in_prose_is_the_contests(showing, contest):
+    ours = where(contest.biases, variant=OURS)
+    ours = ours[ours.quantity != "step_wall"]
+    off = ours[ours.reference_s < 10e-6].off_s
+    short = unescape(inline.render(showing, "bias: short"))
+    assert units.seconds(off.min(), most=2) in short and units.seconds(off.max(), most=2) in short
+    capped = -ours[ours.op == "W8 matmul 8192"].bias
+    assert units.percent(capped.max(), 2) in inline.render(showing, "bias: power-limited")
+    with pytest.raises(BadParameter, match="a bias is short, most or power-limited"):
+        inline.render(showing, "bias: long")

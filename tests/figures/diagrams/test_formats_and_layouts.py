@@ -93,6 +93,14 @@ def test_scores_are_heads_times_n_squared_in_the_format_of_q():
     assert tiles.score_bytes({"bytes": 4 * q_bytes, "sequence": 1024}, 64) == 8 * 1024**2 * 2
 
 
+def test_the_bar_under_the_kernels_is_as_long_as_the_call():
+    html = drawn(page.kernel_rows, DRAWN[3][1])
+    bars = [t for t in re.findall("<rect [^>]*>", html) if f'height="{kernel_rows.BAR:g}"' in t]
+    wide = [float(re.search(r' width="([\d.]+)"', tag)[1]) for tag in bars[:2]]
+    first, second = (row_of(*row)["median_s"] for row in DRAWN[3][2])
+    assert len(bars) == 2 * len(WIDTHS) and wide[0] / wide[1] == pytest.approx(first / second, 0.01)
+
+
 def test_kernels_of_a_kind_that_follow_one_another_share_a_box():
     names = ["nchwToNhwcKernel", "nchwToNhwcKernel", "Memset (Device)", "xmma_fprop", "strange"]
     kinds = {"convolution": "*fprop*", "convert": "*ToNhwc*|*ToNchw*"}

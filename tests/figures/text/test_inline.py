@@ -4,6 +4,7 @@ import json
 import re
 from html import escape, unescape
 from statistics import median
+from types import SimpleNamespace
 
 import pytest
 
@@ -174,7 +175,7 @@ def test_a_missing_recording_is_a_gap_with_the_command_and_no_error():
     assert text == "not recorded yet: pytorch-gpu-anatomy record contiguity.bench --m 512"
 
 
-def test_a_recording_that_is_not_current_is_marked_and_never_an_error():
+def test_a_recording_that_is_not_current_is_marked_and_never_an_error(monkeypatch):
     page = synthetic.showing()
     for name in ("contiguity.bench", "limits.ceilings"):
         found = page.find(name)
@@ -184,6 +185,10 @@ def test_a_recording_that_is_not_current_is_marked_and_never_an_error():
     assert "out of date" in inline.render(page, f"{BENCH}.contiguous.median_s")
     gap = inline.render(page, f"{BENCH}.a_variant_that_came_later.ratio")
     assert "not in the recording, which is out of date" in gap
+    asked = SimpleNamespace(defaults={"median_s": 1.0})
+    monkeypatch.setattr(inline, "signature", {"contiguity.bench": asked}.__getitem__)
+    setting = inline.render(page, f"{BENCH}.contiguous.median_s")
+    assert "out of date" not in setting, "what was asked for is no finding"
 
 
 def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():

@@ -43,7 +43,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         sheet.words(sheet.width, top, time, bold=True, anchor="end")
         y = top + 9
         lanes.pair(y)
-        lanes.box(y, 0, min(row["enqueue_s"], step), LAUNCH, "launches")
+        lanes.box(y, 0, min(row["enqueue_s"], step), LAUNCH, "CPU busy")
         # The kernels spread evenly over the step, as many as can be told apart.
         most = min(int(row["kernels_per_call"]), MOST_DRAWN, int(step * lanes.pixels_per_s / LEAST))
         each = step / max(1, most)
@@ -61,4 +61,4 @@ def _said(row: Row) -> str:
     asks = "all the time" if row["enqueue_s"] >= row["median_s"] else asks
     ran = f"{row['kernels_per_call']:g} kernels run for {units.seconds(row['busy_s'], most=3)}"
     bound = pace.bound_in_words(row)
-    return f"{f'{bound}: ' if bound else ''}the CPU launches {asks}; {ran}"
+    return f"{f'{bound}: ' if bound else ''}the CPU is busy {asks}; {ran}"

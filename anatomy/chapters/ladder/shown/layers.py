@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing, parts
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas, wide
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -27,7 +27,7 @@ PIECES = {
 TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
 SLIVER = 8.0  # pixels: a cast, in the cell of the matmul that it is for
-BAR = 11.0  # pixels: how high the bar of times is
+BAR, NAME = 11.0, 11.0  # pixels: how high the bar of times is, and the names under it
 NOTE = "A box is a kernel, however long it runs. Bars are the time of a whole step, on one scale."
 DESK, CELLS = 500, {True: 9, False: 5}  # a wider sheet is a desk's; boxes in a line, by that
 
@@ -125,7 +125,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         if rungs.as_graph(row):
             sheet.box(0.5, top - 5, sheet.width - 1, bottom - top + 2, edge=INK, dashed=True)
         _times(sheet, row, bottom + 2, sheet.width / longest)
-        top = bottom + BAR + 24
+        top = bottom + BAR + 38
     sheet.paragraph(0, top - 2, sheet.width, NOTE, colour=MUTED, size=11)
     sheet.space(2)  # the edge of the last
 
@@ -139,27 +139,32 @@ def _said(row: Row) -> str:
 
 
 def _times(sheet: Canvas, row: Row, top: float, pixels_per_s: float) -> None:
-    """A step's time as a bar, in the colours of the boxes; pale is the time without a kernel."""
+    """A step's time as a bar, in the colours of the boxes, with the names of the pieces under it
+    where they fit."""
     x = 0.0
     for column, kind in rungs.KINDS.items():
-        wide = row[column] * pixels_per_s
-        told = f"{kind}: {units.seconds(row[column], most=3)}"
-        sheet.box(x, top, wide, BAR, fill=PIECES[column], round_=0, told=told)
-        x += wide
+        across = row[column] * pixels_per_s
+        time = units.seconds(row[column], most=3)
+        sheet.box(x, top, across, BAR, fill=PIECES[column], round_=0, told=f"{kind}: {time}")
+        for said in (f"{kind} {time}", kind):
+            if wide(said, NAME) + 6 <= across:
+                sheet.words(x, top + BAR + 12, said, colour=MUTED, size=NAME)
+                break
+        x += across
 
 
 def _kernels(sheet: Canvas, kernels: Sequence[Kernel], top: float) -> float:
     """Boxes from left to right in as many lines as they need; returns where the next begins."""
     cells = CELLS[sheet.width > DESK]
-    wide = (sheet.width - 2 * INSET - GAP * (cells - 1)) / cells
+    across = (sheet.width - 2 * INSET - GAP * (cells - 1)) / cells
     for at, kernel in enumerate(kernels):
-        x, y = INSET + at % cells * (wide + GAP), top + at // cells * (HEIGHT + 8)
+        x, y = INSET + at % cells * (across + GAP), top + at // cells * (HEIGHT + 8)
         beside = SLIVER + GAP if kernel.cast else 0.0
         if kernel.cast:
             _box(sheet, x, y, SLIVER, COLOURS[CAST], strong=True)
         strong = kernel.bits in TENSOR_CORES
-        _box(sheet, x + beside, y, wide - beside, COLOURS[kernel.kind], strong=strong)
-        middle = x + (wide + beside) / 2
+        _box(sheet, x + beside, y, across - beside, COLOURS[kernel.kind], strong=strong)
+        middle = x + (across + beside) / 2
         sheet.words(middle, y + (13 if kernel.bits else 18), kernel.words, anchor="middle")
         if kernel.bits:
             sheet.words(middle, y + 24, kernel.bits, size=10, anchor="middle")

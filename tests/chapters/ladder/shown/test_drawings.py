@@ -166,6 +166,9 @@ def test_the_bars_under_a_layers_boxes_are_the_times_on_one_scale(root):
         assert len(wide) == len(seconds)
         scale = sum(wide) / sum(seconds)
         assert wide == pytest.approx([scale * each for each in seconds], abs=0.2)
+        kinds = [kind for way in ways for kind, _ in rungs.pieces(there[way])]
+        longest = kinds[wide.index(max(wide))]
+        assert re.search(rf"<text [^>]*>{longest} [\d.]+ ", picture), "the piece is named"
 
 
 def test_every_way_of_the_ladder_has_words_and_a_layer(root):
