@@ -94,19 +94,20 @@ def show(
     return framing.exhibit(found, caption, draw)
 
 
-def claims(*ids: str, caption: str | None = None) -> str:
+def claims(*ids: str, caption: str | None = None, labels: Mapping[str, str] | None = None) -> str:
     """Claims in a table: the statement with its source, what we measured, and the verdict.
 
         claims("slice-doubles-fp16", "as-strided-no-overhead")
 
     Args:
         ids: Ids of claims (`anatomy.claims.all_claims`), in the order shown.
+        labels: Variant of the recordings -> what the page calls it.
     """
     if not ids:
         raise BadParameter("claims() needs the ids of the claims to show.")
     results = [evaluate(current(), name) for name in ids]
     found = {id(each): each for result in results for each in result.found}
-    return framing.exhibit(list(found.values()), caption, lambda: figures.claims(results))
+    return framing.exhibit(list(found.values()), caption, lambda: figures.claims(results, labels))
 
 
 def kernels(
