@@ -160,11 +160,12 @@ def output(
     *,
     op: str | None = None,
     quantity: str | None = None,
+    marked: Sequence[str] = (),
     caption: str | None = None,
     **params: Any,
 ) -> str:
     """What a command prints in a terminal, from the recording: all of it, or the block of one
-    operation and quantity.
+    operation and quantity; the lines of the variants that are `marked` stand out.
 
         output("contiguity.bench", op="matmul", quantity="gpu_warm")
     """
@@ -184,6 +185,7 @@ def output(
         else:
             printed = text.report(found.recording, ceilings)
         line = commands.line(declared, found.params, params)
-        return commands.printed(showing, declared, line, text.provenance(found.recording), printed)
+        parts = text.provenance(found.recording), printed
+        return commands.printed(showing, declared, line, *parts, marked=marked)
 
     return framing.exhibit(found, caption, draw)
