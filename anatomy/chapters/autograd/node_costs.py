@@ -66,7 +66,7 @@ def _said(nodes: Sequence[Row]) -> str:
 def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
     cpu = max(row["host_s"] for nodes in named.values() for row in nodes)
     gpu = max(row.get("device_s") or 0.0 for nodes in named.values() for row in nodes)
-    left, many = 58.0, max(map(len, named.values()))
+    left, many = 64.0, max(map(len, named.values()))
     step = (sheet.width - left - 2) / many
     for title, nodes in named.items():
         top = sheet.height + (16 if sheet.height else 0)
