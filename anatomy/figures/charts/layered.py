@@ -10,7 +10,7 @@ SIDE_BY_SIDE = 500  # pixels of width from which two graphs stand beside each ot
 SMALLEST, LARGEST = 26, 300  # area of a mark, in square pixels
 TITLE = 26  # pixels above a graph for its name
 NOTE, BAR = 2, 9  # layers that a note with its bar takes, and pixels of the bar's height
-APART = 36  # pixels from the longest bar to the next graph
+LONGEST = 96  # pixels of the longest bar, the same beside each graph: their bars are compared
 CAPITALS = 8  # pixels that a name's capitals take beyond what its letters do
 # What a node does -> colour, shape, whether it is filled.
 LOOKS = {
@@ -48,7 +48,7 @@ def graphs(panels: Data, *, width: int) -> Spec:
         for number, note in enumerate(panel["notes"]):
             place = at(panel["lanes"], NOTE * number)
             x, y = place["x"], place["y"] + STEP
-            bar = {"x2": x + note["share"] * (left + room - APART - x), "top": y - BAR, "y2": y}
+            bar = {"x2": x + note["share"] * LONGEST, "top": y - BAR, "y2": y}
             notes.append({"text": note["text"]} | place | bar)
             bottom = max(bottom, y + STEP) if not beside else bottom
         if panel["band"]:

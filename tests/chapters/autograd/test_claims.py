@@ -1,6 +1,7 @@
 """Verdicts on the autograd graph follow the rows; the drawing shows what the rows say."""
 
 import json
+import re
 
 import pytest
 
@@ -286,6 +287,12 @@ def test_graphs_stand_beside_each_other_only_where_there_is_room(width):
         "notes": [{"text": "128 tokens: 1 ms", "share": 0.5}],
     }
     spec = json.dumps(layered.graphs([panel, panel], width=width))
+    wider = {**panel, "title": "B", "lanes": 2}  # whose marks leave less room beside them
+    both = json.dumps(layered.graphs([panel, wider], width=width))
+    bars = re.findall(r'"x": ([\d.]+), "y": [\d.]+, "x2": ([\d.]+), "top"', both)
+    assert len(bars) == 2
+    lengths = {round(float(end) - float(start), 1) for start, end in bars}
+    assert lengths == {layered.LONGEST / 2}, "one scale for both graphs"
     heights = json.loads(spec)["height"]
     beside = width > layered.SIDE_BY_SIDE
     assert heights == round((layered.TITLE + 3 * layered.STEP) * (1 if beside else 2))
