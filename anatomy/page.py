@@ -94,19 +94,20 @@ def show(
     return framing.exhibit(found, caption, draw)
 
 
-def claims(*ids: str, caption: str | None = None) -> str:
+def claims(*ids: str, caption: str | None = None, labels: Mapping[str, str] | None = None) -> str:
     """Claims in a table: the statement with its source, what we measured, and the verdict.
 
         claims("slice-doubles-fp16", "as-strided-no-overhead")
 
     Args:
         ids: Ids of claims (`anatomy.claims.all_claims`), in the order shown.
+        labels: Variant of the recordings -> what the page calls it.
     """
     if not ids:
         raise BadParameter("claims() needs the ids of the claims to show.")
     results = [evaluate(current(), name) for name in ids]
     found = {id(each): each for result in results for each in result.found}
-    return framing.exhibit(list(found.values()), caption, lambda: figures.claims(results))
+    return framing.exhibit(list(found.values()), caption, lambda: figures.claims(results, labels))
 
 
 def kernels(
@@ -159,11 +160,12 @@ def output(
     *,
     op: str | None = None,
     quantity: str | None = None,
+    marked: Sequence[str] = (),
     caption: str | None = None,
     **params: Any,
 ) -> str:
     """What a command prints in a terminal, from the recording: all of it, or the block of one
-    operation and quantity.
+    operation and quantity; the lines of the variants that are `marked` stand out.
 
         output("contiguity.bench", op="matmul", quantity="gpu_warm")
     """
@@ -183,6 +185,7 @@ def output(
         else:
             printed = text.report(found.recording, ceilings)
         line = commands.line(declared, found.params, params)
-        return commands.printed(showing, declared, line, text.provenance(found.recording), printed)
+        parts = text.provenance(found.recording), printed
+        return commands.printed(showing, declared, line, *parts, marked=marked)
 
     return framing.exhibit(found, caption, draw)

@@ -74,7 +74,10 @@ class Cases(list[Case]):
             why = absent[0].why if absent else "There is no such case."
             return Finding(findings.NOT_MEASURABLE, why)
         undecided = len(there) - self.true - self.false
-        beside = f" Undecided: {undecided} of {len(there)} cases." if undecided else ""
+        rest = len(there) - undecided
+        others = f"; it {'holds' if self.true else 'fails'} in {rest}"
+        said = others if rest in (self.true, self.false) and rest else ""
+        beside = f" Undecided: {undecided} of {len(there)} cases{said}." if undecided else ""
         if absent:
             why = absent[0].why.rstrip(".")
             beside += f" {len(absent)} of {len(self)} cases can't be measured: {why}."

@@ -126,9 +126,11 @@ def where(result: Result) -> str:
     open, or that a person read it up."""
     if result.claim.settled:
         return BY_READING
-    left_open = re.search(r"Undecided: (\d+ of \d+ cases)", result.evidence)
+    left_open = re.search(r"Undecided: (\d+) of (\d+) cases(?:; it (\w+ in \d+))?", result.evidence)
     if result.word == claims.INCONCLUSIVE and left_open:
-        return f"{left_open[1]} undecided"
+        undecided, every, others = left_open.groups()
+        decided = f"{others} of {every} cases, {undecided}"
+        return f"{decided if others else f'{undecided} of {every} cases'} undecided"
     return brief(result.condition, MOST_SAID)
 
 

@@ -1,6 +1,6 @@
 """How a reader runs an experiment: the command line, its flags, and what it will take."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -41,11 +41,18 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     return f'<div class="command">{block}{_took(showing, found)}{options}</div>'
 
 
-def printed(showing: Showing, declared: Signature, command: str, *parts: str) -> str:
-    """A command and what it prints, as a terminal shows them."""
+def printed(
+    showing: Showing, declared: Signature, command: str, *parts: str, marked: Sequence[str] = ()
+) -> str:
+    """A command and what it prints, as a terminal shows them; lines of these rows are `marked`."""
     ident = showing.unique("output-" + declared.name.replace(".", "-").replace("_", "-"))
-    text = escape("\n\n".join([f"$ {_broken(command)}", *parts]))
-    block = f'<pre id="{ident}" class="no-copy"><span></span><code>{text}\n</code></pre>'
+    lines = escape("\n\n".join([f"$ {_broken(command)}", *parts])).split("\n")
+    rows = tuple(f"{escape(name)}  " for name in marked)
+    text = "".join(
+        f'<span class="hll">{line}\n</span>' if rows and line.startswith(rows) else f"{line}\n"
+        for line in lines
+    )
+    block = f'<pre id="{ident}" class="no-copy"><span></span><code>{text}</code></pre>'
     return f'<div class="language-text highlight output">{block}</div>'
 
 

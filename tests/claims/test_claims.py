@@ -226,8 +226,16 @@ def cases(**outcomes) -> list[Case]:
         ({"a_1": False, "a_2": False}, claims.FAILS, "Seen."),
         ({"a_1": None, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 2 of 2 cases"),
         # What is undecided counts for no verdict.
-        ({"a_1": True, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 1 of 2 cases"),
-        ({"a_1": False, "a_2": None}, claims.INCONCLUSIVE, "Undecided: 1 of 2 cases"),
+        (
+            {"a_1": True, "a_2": None},
+            claims.INCONCLUSIVE,
+            "Undecided: 1 of 2 cases; it holds in 1.",
+        ),
+        (
+            {"a_1": False, "a_2": None},
+            claims.INCONCLUSIVE,
+            "Undecided: 1 of 2 cases; it fails in 1.",
+        ),
         ({"a_1": False, "a_2": False, "b_1": None}, claims.FAILS, "Undecided: 1 of 3 cases"),
         ({"a_1": True, "a_2": False, "b_1": None}, claims.IN_PART, "for a 1, 1 of 3 cases."),
         (

@@ -121,6 +121,8 @@ def test_under_a_verdict_stands_where_it_holds_or_how_much_is_open():
     assert ledger.where(open_) == ""
     counted = replace(open_, evidence="It is. Undecided: 2 of 9 cases. It was.")
     assert ledger.where(counted) == "2 of 9 cases undecided"
+    rest = replace(open_, evidence="It is. Undecided: 2 of 9 cases; it holds in 7.")
+    assert ledger.where(rest) == "holds in 7 of 9 cases, 2 undecided"
     assert ledger.where(replace(counted, word=claims.HOLDS)) == ""
 
 

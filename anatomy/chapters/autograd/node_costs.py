@@ -15,7 +15,7 @@ from anatomy.table.errors import BadParameter
 
 ENDS = "accumulate"  # the kind of what ends the graph at a weight: no page counts it as a node
 TALL, DEEP = 74.0, 40.0  # pixels of the longest time on the CPU, and on the GPU
-NAMED = 3  # so many kinds of nodes, those that take the CPU longest, have their name over a bar
+NAMED = 5  # so many kinds of nodes, those that take the CPU longest, have their name over a bar
 # Kinds of nodes as the census has them -> what they are called, and their colour.
 KINDS = {
     "compute": ("computes", GOOD),
@@ -66,7 +66,7 @@ def _said(nodes: Sequence[Row]) -> str:
 def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
     cpu = max(row["host_s"] for nodes in named.values() for row in nodes)
     gpu = max(row.get("device_s") or 0.0 for nodes in named.values() for row in nodes)
-    left, many = 58.0, max(map(len, named.values()))
+    left, many = 64.0, max(map(len, named.values()))
     step = (sheet.width - left - 2) / many
     for title, nodes in named.items():
         top = sheet.height + (16 if sheet.height else 0)
@@ -75,7 +75,9 @@ def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
         ground, right = top + 44 + TALL, left + len(nodes) * step
         _scale(sheet, "CPU", ground, -TALL / cpu, cpu, (left, right))
         if gpu:
-            _scale(sheet, "GPU", ground, DEEP / gpu, gpu, (left, right))
+            larger = (DEEP / gpu) / (TALL / cpu)  # so many times as long is a microsecond below
+            side = f"GPU ×{units.significant(larger, 2)}"
+            _scale(sheet, side, ground, DEEP / gpu, gpu, (left, right))
         at = [left + number * step for number in range(len(nodes))]
         tops = [ground - row["host_s"] / cpu * TALL for row in nodes]
         for x, y, row in zip(at, tops, nodes, strict=True):

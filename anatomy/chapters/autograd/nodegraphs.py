@@ -1,7 +1,7 @@
 """The graph that autograd built, on a page: what computes told apart from what only hands on."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import starmap
@@ -29,6 +29,7 @@ SHAPES, ENDS = ("shape", "copy"), "accumulate"  # kinds of the census that no ar
 PART = "attention"  # the part of the graph that has a band behind it
 TIMES = "autograd_graph.costs"  # the experiment that has the times of whole passes
 Graph = Mapping[int, Sequence[int]]  # node -> those that its edges lead to
+Note = dict[str, Any]  # `text` beside a graph, and the `share` of the largest that its bar has
 
 
 def graph(
@@ -52,7 +53,7 @@ def graph(
         graphs: Op of each graph shown -> what it is called.
         part: Only the nodes of that part, each with its name; by default all.
         times: Op of `autograd_graph.costs` -> what it is called: the time of each graph's variant
-            stands beside the graph, and the memory of the last.
+            stands beside the graph as a bar, and the memory of the last.
     """
     showing = current()
     found = showing.find(experiment, **params)
@@ -60,23 +61,34 @@ def graph(
 
     def draw() -> str:
         table = found.recording.rows
-        beside = {op: _times(timed.recording.rows, op, times) for op in graphs if timed}
+        beside = _times(timed.recording.rows, graphs, times) if timed else {}
         return _shown(table if part is None else _only(table, part), graphs, part, beside)
 
     return framing.exhibit([found, timed] if timed else found, caption, draw, kind="graph")
 
 
-def _times(table: Sequence[Row], variant: str, ops: Mapping[str, str]) -> list[str]:
-    """How long a variant takes in each of these operations, how fast that is, and what memory the
-    last of them needs."""
-    lines = []
-    for op, called in ops.items():
-        row = rows.select(table, op=op, variants=[variant])[0]
-        speed = "" if row["role"] == "control" else f", {rows.speed_in_words(row, short=True)}"
-        lines.append(f"{called}: {units.seconds(row['median_s'], most=3)}{speed}")
-    if not units.missing(peak := row.get("peak_bytes")):
-        lines.append(f"peak memory: {units.byte_count(peak)}")
-    return lines
+def _times(
+    table: Sequence[Row], variants: Iterable[str], ops: Mapping[str, str]
+) -> dict[str, list[Note]]:
+    """By variant: how long it takes in each of these operations, how fast that is, and what memory
+    the last of them needs, each with its share of the largest of the variants."""
+    there = {op: rows.select(table, op=op, variants=list(variants)) for op in ops}
+    bars = [(op, "median_s") for op in ops]
+    if not any(units.missing(row.get("peak_bytes")) for row in there[bars[-1][0]]):
+        bars.append((bars[-1][0], "peak_bytes"))
+    notes: dict[str, list[Note]] = {}
+    for op, column in bars:
+        most = max(row[column] for row in there[op])
+        for row in there[op]:
+            if column == "median_s":
+                control = row["role"] == "control"
+                speed = "" if control else f", {rows.speed_in_words(row, short=True)}"
+                text = f"{ops[op]}: {units.seconds(row[column], most=3)}{speed}"
+            else:
+                text = f"peak memory: {units.byte_count(row[column])}"
+            share = round(row[column] / most, 4)
+            notes.setdefault(row["variant"], []).append({"text": text, "share": share})
+    return notes
 
 
 def _only(table: Sequence[Row], part: str) -> list[Row]:
@@ -108,9 +120,9 @@ def _shown(
     every: Sequence[Row],
     graphs: Mapping[str, str],
     part: str | None,
-    beside: Mapping[str, Sequence[str]],
+    beside: Mapping[str, Sequence[Note]],
 ) -> str:
-    named, notes, absent = dict[str, list[Row]](), dict[str, Sequence[str]](), ""
+    named, notes, absent = dict[str, list[Row]](), dict[str, Sequence[Note]](), ""
     for op, title in graphs.items():
         mine = rows.select([row for row in every if row.get("op")], op=op)
         if nodes := [row for row in mine if "next" in row]:
@@ -122,7 +134,7 @@ def _shown(
 
 
 def _drawn(
-    named: Mapping[str, Sequence[Row]], notes: Mapping[str, Sequence[str]], name_all: bool
+    named: Mapping[str, Sequence[Row]], notes: Mapping[str, Sequence[Note]], name_all: bool
 ) -> str:
     largest, column = _unit(named)
     panels = [
@@ -132,7 +144,11 @@ def _drawn(
     label = (
         f"Backward graphs of {', '.join(named)}, from the output above to the inputs below. "
         "The table under it has every node."
-    ) + "".join(f" {title}: {'; '.join(said)}." for title, said in notes.items() if said)
+    ) + "".join(
+        f" {title}: {'; '.join(note['text'] for note in said)}."
+        for title, said in notes.items()
+        if said
+    )
     picture = svg.chart([("", svg.Drawing("layered.graphs", (panels,)))], label)
     return picture + _key(named) + figures.twin("".join(starmap(_table, named.items())))
 
@@ -198,14 +214,14 @@ def described(row: Row) -> str:
 
 
 def _key(named: Mapping[str, Sequence[Row]]) -> str:
-    """What the marks mean, and how many there are of each in each graph."""
-    counted = {title: Counter(map(does, mine)) for title, mine in named.items()}
-    items = []
-    for look, words in DOES.items():
-        numbers = [counted[title][look] for title in named]
-        if any(numbers):
-            items.append(f"{SIGNS[look]} {words} ({' and '.join(map(str, numbers))})")
-    return f'<p class="key">{escape(" · ".join(items))}</p>'
+    """What the marks mean, and how many there are of each, a line for each graph."""
+    lines = []
+    for title, mine in named.items():
+        counted = Counter(map(does, mine))
+        items = [f"{SIGNS[x]} {words}: {counted[x]}" for x, words in DOES.items() if counted[x]]
+        said = " · ".join(items)
+        lines.append(f'<p class="key">{escape(f"{title}: {said}")}</p>')
+    return "".join(lines)
 
 
 def _table(title: str, mine: Sequence[Row]) -> str:

@@ -16,6 +16,8 @@ from anatomy.table.errors import UnknownName
 EXPERIMENT = "bottlenecks.confusion"
 # Who names the bottleneck: column of the table, and what it is called.
 JUDGES = {"found": "diagnose", "seed_says": "the inherited three kinds"}
+# How the lines begin that name the cause, say what it takes, and what to change.
+FIRST_READ = ("bottleneck:", "It waits for the GPU", "try next:")
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}  # kinds that a judge can name, if not all
 SHARES = {
     "idle_share": "GPU idle",
@@ -40,9 +42,10 @@ def confusion(
     Args:
         part: `score`, how many were called what they were built as; `matrix`, how many of each kind
             were called what, by both judges; `workloads`, what each was called and what its cause
-            costs; `shares`, what the names rest on; or `told`, what `diagnose` said.
-        op: The only workload of `told`; by default those that were not called what they were built
-            as, or in doubt.
+            costs; `shares`, what the names rest on; `told`, what `diagnose` said; or `answer`, the
+            lines of it to read first.
+        op: The only workload of `told` or `answer`; by default those that were not called what they
+            were built as, or in doubt.
     """
     if part not in PARTS:
         raise UnknownName("part of the confusion", part, PARTS)
@@ -112,6 +115,16 @@ def _reports(table: Sequence[Row], op: str | None) -> str:
     return "".join(f'<pre class="told"><code>{text}</code></pre>' for text in texts)
 
 
+def _answer(table: Sequence[Row], op: str | None) -> str:
+    """The lines of these reports that are to be read first."""
+
+    def kept(row: Row) -> Row:
+        lines = (line.strip() for line in row.get("report") or ())
+        return row | {"report": [line for line in lines if line.startswith(FIRST_READ)]}
+
+    return _reports([kept(row) for row in table], op)
+
+
 def _marked(text: str, right: bool) -> str:
     """A chip: its mark says whether a name is the one that was built."""
     return tables.chip("holds" if right else "fails", text)
@@ -170,4 +183,5 @@ PARTS = {
     "workloads": _workloads,
     "shares": _shares,
     "told": _reports,
+    "answer": _answer,
 }

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -77,11 +78,11 @@ def refused(table: Sequence[Row]) -> str:
     return "".join(f'<p class="gap">{escape(each)}</p>' for each in said)
 
 
-def claims(results: Sequence[Result]) -> str:
-    """Statements with their sources, what was seen, and the verdicts."""
+def claims(results: Sequence[Result], labels: Mapping[str, str] | None = None) -> str:
+    """Statements with their sources, what was seen, and the verdicts; `labels` name variants."""
     showing = current()
     lines = []
-    for result in results:
+    for result in (_called(each, labels or {}) for each in results):
         claim = result.claim
         name = showing.unique(f"claim-{claim.name}")
         text = f'<span id="{escape(name)}">{escape(claim.statement)}</span>'
@@ -103,6 +104,14 @@ def claims(results: Sequence[Result]) -> str:
     inherited = any(result.claim.row is not None for result in results)
     head = ("the inherited advice" if inherited else "the claim", "here", "verdict")
     return tables.listed(head, lines, "Claims", "claims")
+
+
+def _called(result: Result, labels: Mapping[str, str]) -> Result:
+    """The result with variants called what the page calls them."""
+    for name, called in labels.items():
+        words = result.evidence.replace(name, called), result.condition.replace(name, called)
+        result = replace(result, evidence=words[0], condition=words[1])
+    return result
 
 
 def _evidence(result: Result) -> str:

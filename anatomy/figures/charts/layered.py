@@ -9,6 +9,8 @@ STEP, LANE = 19, 34  # pixels from layer to layer, and from lane to lane
 SIDE_BY_SIDE = 500  # pixels of width from which two graphs stand beside each other
 SMALLEST, LARGEST = 26, 300  # area of a mark, in square pixels
 TITLE = 26  # pixels above a graph for its name
+NOTE, BAR = 2, 9  # layers that a note with its bar takes, and pixels of the bar's height
+LONGEST = 96  # pixels of the longest bar, the same beside each graph: their bars are compared
 CAPITALS = 8  # pixels that a name's capitals take beyond what its letters do
 # What a node does -> colour, shape, whether it is filled.
 LOOKS = {
@@ -26,7 +28,8 @@ def graphs(panels: Data, *, width: int) -> Spec:
 
     A panel has its `title`, how many `lanes` and `layers`, `nodes` (`lane`, `layer`, `look`,
     `share` of the largest from 0 to 1, `label`, `hover`), `edges` (lists of (lane, layer)),
-    `band` (first and last layer, and its name) or None, and `notes`, lines of text beside it.
+    `band` (first and last layer, and its name) or None, and `notes` beside it: their `text`, and
+    the `share` of the largest that their bar has.
     """
     beside = width > SIDE_BY_SIDE
     room = width / len(panels) if beside else width
@@ -43,7 +46,11 @@ def graphs(panels: Data, *, width: int) -> Spec:
 
         titles.append({"x": left, "y": top + 8, "text": panel["title"]})
         for number, note in enumerate(panel["notes"]):
-            notes.append({"text": note} | at(panel["lanes"], number))
+            place = at(panel["lanes"], NOTE * number)
+            x, y = place["x"], place["y"] + STEP
+            bar = {"x2": x + note["share"] * LONGEST, "top": y - BAR, "y2": y}
+            notes.append({"text": note["text"]} | place | bar)
+            bottom = max(bottom, y + STEP) if not beside else bottom
         if panel["band"]:
             low, high, name = panel["band"]
             ends = {"y": at(0, low)["y"] - STEP / 2, "y2": at(0, high)["y"] + STEP / 2}
@@ -94,4 +101,7 @@ def _drawn(marks, lines, bands, titles, notes, width, height) -> Spec:
     if notes:
         beside = {"align": "left", "baseline": "middle"}
         layers.append(grammar.words(grammar.on(notes, x=x, y=y), how=beside))
+        ends = {"x2": "x2:Q", "y2": "y2:Q"}
+        bars = grammar.on(notes, x=x, y=alt.Y("top:Q", axis=None), **ends)
+        layers.append(bars.mark_rect(color=SERIES[0], opacity=0.7))
     return grammar.framed(layers, width, round(height))

@@ -135,6 +135,7 @@ def _loads(
     each = LOAD_BYTES // size
     along = view.strides[1] == 1
     first, ends = (first, first + view.columns) if along else (0, 16)
+    said: list[tuple[float, float, str]] = []
     for number in range(2):
         start, end = first + number * each, min(first + (number + 1) * each, ends)
         if end * cell > sheet.width:
@@ -147,5 +148,13 @@ def _loads(
         else:
             text = f"begins {late} bytes late" if late else "16-byte load"
             text = text if along else f"column 0: {text}"
-        text = text if canvas.wide(text, 10) < x1 - x0 + 8 else ("late" if first % each else "16 B")
-        sheet.words((x0 + x1) / 2, y + 17, text, size=10, anchor="middle", colour=MUTED)
+        said.append((x0, x1, text))
+    fits = all(canvas.wide(text, canvas.LEAST) < x1 - x0 for x0, x1, text in said)
+    if (
+        not fits and len(said) > 1 and len({text for *_, text in said}) == 1
+    ):  # once under all of them
+        said = [(said[0][0], said[-1][1], f"{said[0][2]}{'s' * (not late)}")]
+    for x0, x1, text in said:
+        room = canvas.wide(text, canvas.LEAST) < x1 - x0 + 8
+        text = text if room else ("late" if first % each else "16 B")
+        sheet.words((x0 + x1) / 2, y + 17, text, anchor="middle", colour=MUTED, size=10)

@@ -36,7 +36,10 @@ def confusion(root: Path, **params: Any) -> Path:
             if row["role"] == "control":
                 row |= {"expected": expected, "found": expected, "seed_says": seeds}
                 row |= {"second": "launch", "certain": True, "kernel_count": 30.0} | SHARES
-                row |= {"saving": 0.25, "report": [f"{name} on toy", "It waits."]}
+                row |= {
+                    "saving": 0.25,
+                    "report": [f"{name} on toy", "bottleneck: toy", "It waits."],
+                }
         rows += table
     rows.append(
         {

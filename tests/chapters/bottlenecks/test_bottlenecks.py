@@ -184,6 +184,7 @@ def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):
         matrix, workloads = confusions.confusion(), confusions.confusion("workloads")
         score, told = confusions.confusion("score"), confusions.confusion("told")
         of_one = confusions.confusion("told", op="matmul")
+        first = confusions.confusion("answer", op="matmul")
         with pytest.raises(UnknownName, match="no workload 'nothing'"):
             confusions.confusion("told", op="nothing")
     assert "diagnose: 10 of 11 as built" in matrix and "latency" in matrix
@@ -195,6 +196,7 @@ def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):
     assert "copy on toy" in told and "matmul" not in told
     assert "It waits." in told
     assert "matmul on toy" in of_one and "copy" not in of_one
+    assert ">bottleneck: toy<" in first and "matmul on toy" not in first
 
 
 def test_where_every_name_is_right_it_says_so(root):
