@@ -14,7 +14,6 @@ from shutil import copytree
 import pytest
 from mkdocs.plugins import EVENTS
 
-from anatomy.figures.text import fences
 from anatomy.record import recording
 from anatomy.record.showing import Asked
 from anatomy.site import building
@@ -201,14 +200,6 @@ def test_missing_and_stale_recordings_are_gaps_and_the_build_passes(project, tmp
     assert "record tensor_layout.report" in badge and stale["started_at"][:10] in badge
     assert "The code that measures it has changed" in figure.split('class="stale"')[1]
     assert "contiguity.bench: missing." in built.said
-
-
-def test_the_badge_follows_the_first_figure_and_its_tabs():
-    page = '# T\n\nLead.\n\n=== "a"\n\n    ```python exec="on" id="x"\n    print()\n    ```\n\n'
-    page += '=== "b"\n\n    Other.\n\nThen.\n\n## S\n'
-    assert page.split("\n")[fences.first_figure(page, {"x": "<!--picture 0-->"})] == "Then."
-    assert fences.first_figure(page, {"x": "<p>no figure</p>"}) is None
-    assert fences.first_figure(page.replace("Lead.", "## S"), {"x": "<figure>"}) is None
 
 
 def test_a_recording_that_was_changed_by_hand_fails_the_build(project, tmp_path):

@@ -16,16 +16,10 @@ def elements_of_a_launch(launch: float, bandwidth: float) -> float:
     return round(launch * bandwidth / ADDED_BYTES, -4)
 
 
-@calculation("saved-by-a-launch-in-a-graph", unit="s", launch=OP, graph=GRAPH)
-def saved_by_a_launch(launch: float, graph: float) -> float:
-    """The difference between a launch from Python and one in a graph."""
-    return launch - graph
-
-
 @calculation("saved-by-a-graph", unit="s", launch=OP, graph=GRAPH)
 def saved_by_a_graph(launch: float, graph: float) -> float:
     """500 launches, each at the difference between one from Python and one in a graph."""
-    return 500 * saved_by_a_launch(launch, graph)
+    return 500 * (launch - graph)
 
 
 @calculation("cpp-over-python", unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)

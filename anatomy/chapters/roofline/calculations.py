@@ -2,6 +2,8 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
+AT_128, PEAK = (f'roofline.intensity."{count} FMAs".rate' for count in (128, 1024))
+
 
 @calculation("layer-floor", unit="s", peak="limit:matmul bf16")
 def layer_floor(peak: float) -> float:
@@ -27,20 +29,10 @@ def ridge(peak: float, bandwidth: float) -> float:
     return peak / bandwidth
 
 
-calculation(
-    "sweep-corner",
-    unit="FLOP/B",
-    peak='roofline.intensity."1024 FMAs".rate',
-    bandwidth="limit:copy",
-)(ridge)
+calculation("sweep-corner", unit="FLOP/B", peak=PEAK, bandwidth="limit:copy")(ridge)
 
 
-@calculation(
-    "beyond-the-arithmetic-at-128",
-    unit="x",
-    rate='roofline.intensity."128 FMAs".rate',
-    peak='roofline.intensity."1024 FMAs".rate',
-)
+@calculation("beyond-the-arithmetic-at-128", unit="x", rate=AT_128, peak=PEAK)
 def beyond_the_arithmetic(rate: float, peak: float) -> float:
     """Time of a kernel over that of its operations at the rate that 1024 FMAs reach."""
     return peak / rate

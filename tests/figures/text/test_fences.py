@@ -86,3 +86,11 @@ def test_each_executed_block_gets_its_place_as_id_and_keeps_its_prefix():
     assert lines[2] == '```python exec="on" id="a/b.md:13" idprefix="mine-"'
     assert lines[7] == '```python exec="on" id="a/b.md:18" idprefix="block-2-"'
     assert lines[12] == "```python"
+
+
+def test_the_badge_follows_the_first_figure_and_its_tabs():
+    page = '# T\n\nLead.\n\n=== "a"\n\n    ```python exec="on" id="x"\n    print()\n    ```\n\n'
+    page += '=== "b"\n\n    Other.\n\nThen.\n\n## S\n'
+    assert page.split("\n")[fences.first_figure(page, {"x": "<!--picture 0-->"})] == "Then."
+    assert fences.first_figure(page, {"x": "<p>no figure</p>"}) is None
+    assert fences.first_figure(page.replace("Lead.", "## S"), {"x": "<figure>"}) is None
