@@ -27,7 +27,7 @@ APART = (
 )
 DECIDED = (claims.HOLDS, claims.IN_PART, claims.FAILS)  # one way or the other
 FARTHEST, MOST_NAMED = 5, 10  # claims farthest off: in the list, and in the first chart
-LABEL = 56  # characters of a claim at its mark
+LABEL = 46  # characters of a claim at its mark: as many as a phone is wide
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
