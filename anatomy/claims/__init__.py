@@ -154,7 +154,8 @@ def evaluate(showing: Showing, name: str) -> Result:
     found = tuple(showing.find_together((need.name, need.params) for need in asked.needs))
     if showing.collecting:
         return Result(asked, NOT_RECORDED, "", found)
-    key = (showing.machine, showing.published, showing.here is None, "claim", asked.name)
+    whose = (showing.machine, showing.published, showing.borrowing, showing.here is None)
+    key = (*whose, "claim", asked.name)
     return showing.once(key, lambda: _result(asked, found, showing.machine))
 
 
