@@ -150,6 +150,11 @@ class Showing:
         # An edition of another machine has nothing of this host.
         return self.once((machine, *_key(name, wanted), *(["here"] if here else [])), read)
 
+    def has(self, name: str, params: Mapping[str, Any]) -> bool:
+        """Whether the GPU that is shown has a recording itself."""
+        there = self._on(self.borrowing or self.machine, name, _signature(name).bind(**params))
+        return not there.on_cpu and not there.lacking
+
     def rowwise(self, draw: Callable[[], T]) -> T:
         """What `draw` returns. Where it names a row that the recordings of the machine shown lack,
         as rows that are as large as a cache do, all its figures are of the first published machine

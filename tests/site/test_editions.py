@@ -10,7 +10,6 @@ import pytest
 from anatomy import claims, page
 from anatomy.claims import ledger
 from anatomy.figures.charts import svg
-from anatomy.figures.curriculum import calculations
 from anatomy.figures.text import frontmatter, inline
 from anatomy.record import failures, loading, recording
 from anatomy.record.showing import Asked, Showing, using
@@ -305,65 +304,6 @@ def test_inline_numbers_and_limits_bear_the_other_machines_name(root, tmp_path):
     offset, time, limit = text.split("\n\n")
     assert "elsewhere" in offset and "Toy" in offset
     assert "elsewhere" not in time and "elsewhere" in limit
-
-
-def test_one_paragraph_never_compares_two_machines(root):
-    page = showing(root, shown=[Asked("tensor_layout.report", {}, "")])
-    apart = f"{TIME} alone\n\n[[limit:copy]]"
-    text, wrong = inline.replace(page, f"{TIME} {OFFSET} [[machine:gpu]] [[limit:copy]]\n\n{apart}")
-    assert not wrong
-    together, time, limit = text.split("\n\n")
-    assert together.count('class="tag elsewhere"') == 3 and "Toy GPU <" in together
-    assert "elsewhere" not in time + limit
-    toys, own = (float(re.search(r">([\d.]+) µs", each)[1]) for each in (together, time))
-    assert own == pytest.approx(2 * toys, rel=0.01)
-    sources = {each.recording.machine for each in page.looked_up() if each.name == BENCH}
-    assert sources == {SLUG, synthetic.MACHINE}
-
-
-def test_a_question_and_its_answer_are_of_one_machine(root):
-    box = f'!!! calculate "How long?"\n\n    At {TIME}.\n\n    ??? answer\n        {OFFSET}\n'
-    text, wrong = inline.replace(showing(root), f"{TIME}\n\n{box}\nThen {TIME}.")
-    before, _, at, fold, after = text.split("\n\n")[:5]
-    assert not wrong and "elsewhere" in at and "elsewhere" in fold
-    assert "elsewhere" not in before + after
-
-
-def test_a_paragraph_is_mixed_where_no_machine_has_all_of_it(root, tmp_path):
-    copytree(root, tmp_path, dirs_exist_ok=True)
-    for file in (tmp_path / synthetic.MACHINE / BENCH).glob("*.json"):
-        file.unlink()
-    text, wrong = inline.replace(showing(tmp_path), f"{OFFSET} / {TIME}")
-    offset, time = text.split(" / ")
-    assert not wrong and "elsewhere" in offset
-    assert "elsewhere" not in time and "µs" in time
-
-
-def test_a_wrong_name_in_a_mixed_paragraph_is_told_once(root):
-    _, wrong = inline.replace(showing(root), f"{OFFSET} {TIME} [[limit:cpoy]]")
-    assert len(wrong) == 1 and "Did you mean 'copy'" in wrong[0]
-
-
-def test_an_answer_is_calculated_from_one_machines_numbers(root, monkeypatch):
-    monkeypatch.setattr(calculations, "DECLARED", {})
-    offset = OFFSET.strip("[]")
-
-    @calculations.calculation("one", unit="s", time=TIME.strip("[]"), offset=offset)
-    def one(time: float, offset: float) -> float:
-        """The time."""
-        return time + 0 * offset
-
-    toys = inline.render(showing(root, synthetic.MACHINE), "calculated: one")
-    there = inline.render(showing(root), "calculated: one")
-    number = re.compile(r">([\d.]+ µs)<")
-    assert number.search(toys)[1] == number.search(there)[1] and "Toy GPU" in there
-
-
-def test_a_caption_is_of_the_machine_of_its_figure(root):
-    html = shown(root, "show", "tensor_layout.report", caption=f"Beside {TIME}.")
-    own = shown(root, "show", BENCH, op="matmul", caption=f"Beside {TIME}.")
-    times = [float(re.search(r"Beside .*?>([\d.]+) µs", each)[1]) for each in (html, own)]
-    assert times[1] == pytest.approx(2 * times[0], rel=0.01)
 
 
 def test_why_a_call_could_not_be_measured_stands_above_the_other_machines_figure(root, tmp_path):

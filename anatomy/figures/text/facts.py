@@ -142,7 +142,8 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     if showing.collecting:
         return ""
     # A page that shows nothing else has them from the one recording that every machine has.
-    for experiment, params in [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]:
+    calls = [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]
+    for experiment, params in sorted(calls, key=lambda call: not showing.has(*call)):
         if (recording := showing.find(experiment, **params).recording) is not None:
             known = recording.data["software"] | recording.data["machine"]
             value = lookup("field of the machine", name, known)

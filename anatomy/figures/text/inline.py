@@ -31,6 +31,7 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
     expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
 
+Where one of a paragraph is another machine's, for want of this one's, all are: `of_one_machine`.
 Whatever is shown, the exact value, its interval, noise floor, verdict and machine are one hover,
 tap or tab key away. A selector with a dot in it is quoted. Code spans, fences and comments are
 left alone; `\\[[` is an ordinary bracket. Paragraphs bound to a verdict, `[[when ...]]`, are chosen
@@ -295,7 +296,7 @@ def _over(found: Found, row: rows.Row, column: str, control: str) -> rows.Row:
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
     value = lookup("column", column, row)
     if units.missing(value):
-        why = row.get("note")
+        why = (row.get("note") or "").removeprefix("not measured: ")
         return spans.gap_because(f"not measured: {why}" if why else "not measured")
     if spec == "range":
         if column not in rows.INTERVALS:
