@@ -162,8 +162,7 @@ def evaluate(showing: Showing, name: str) -> Result:
 def _result(asked: Claim, found: tuple[Found, ...], shown: str) -> Result:
     result = _judged(asked, found)
     evidence = result.evidence
-    read = [each for each in found if each.recording]
-    machines = {each.recording.machine for each in read}
+    machines = {each.recording.machine for each in found if each.recording}
     machine = machines.pop() if len(machines) == 1 else shown
     if borrowed := [each for each in found if each.instead_of]:
         machine = next(each.recording.machine for each in borrowed if each.recording)

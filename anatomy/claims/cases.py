@@ -62,8 +62,7 @@ class Cases(list[Case]):
         `holds` if it is true of one case, `fails` if it is false of each, else `inconclusive`.
         """
         there = self.measurable
-        refuted = self.false == len(there)
-        word = findings.FAILS if refuted else findings.INCONCLUSIVE
+        word = findings.FAILS if self.false == len(there) else findings.INCONCLUSIVE
         seen = f"{evidence} It is so in {self.true} of {len(there)} cases."
         return self._found(findings.HOLDS if self.true else word, seen)
 
@@ -190,7 +189,7 @@ def _where(cases: Sequence[Case]) -> tuple[str, ...]:
     """
     columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
     count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
-    ways: list[tuple[int, dict[str, bool]]] = []
+    ways: list[tuple[int, tuple[str, ...]]] = []
     for names in (*combinations(columns, 1), *combinations(columns, 2)):
         outcomes: dict[Place, list[bool | None]] = {}
         for case in cases:
@@ -205,16 +204,14 @@ def _where(cases: Sequence[Case]) -> tuple[str, ...]:
                 return f"except {places.said(other, [*outcomes])[0]}, in {count}", count
         open_ = sum(len(each) for each in outcomes.values() if len(set(each)) > 1)
         if any(0 < len(each) <= MOST_NAMED for each in (held, other)):
-            ways.append((open_ + len(outcomes), _always_never_partly(kinds)))
+            ways.append((open_ + len(outcomes), _always_never_partly(kinds, count)))
     undecided = any(case.outcome is None for case in cases)
     for kind, outcome in [("", True)] if undecided else [("", True), ("except ", False)]:
         single = [_place(case, columns) for case in cases if case.outcome is outcome]
         if columns and len(single) <= MOST_NAMED:
             named, *only = places.said(single, [_place(case, columns) for case in cases])
             return f"{kind}{named}, {count}", *(only if outcome else ()), count
-    said = min(ways, key=lambda way: way[0], default=(0, {}))[1]
-    text = "; ".join([*said, f"{count} in all"]) if said else f"in {count}"
-    return text, *filter(said.get, said), count
+    return min(ways, key=lambda way: way[0])[1] if ways else (f"in {count}", count)
 
 
 def _place(case: Case, names: Iterable[str]) -> Place:
@@ -230,13 +227,13 @@ def _kinds(outcomes: dict[Place, list[bool | None]]) -> dict[str, list[Place]]:
     return kinds
 
 
-def _always_never_partly(kinds: dict[str, list[Place]]) -> dict[str, bool]:
-    """`always for a`, `never for b`, `in part for c`, `undecided for d`, and whether each names its
-    places: of too many only their count."""
+def _always_never_partly(kinds: dict[str, list[Place]], count: str) -> tuple[str, ...]:
+    """`always for a; never for b; in part for c; undecided for d; 4 of 9 cases in all`, and then in
+    clauses; of too many places only their count, and no clause."""
     every, said = [place for each in kinds.values() for place in each], {}
     for kind, there in kinds.items():
         if there:
             few = len(there) <= MOST_NAMED
             named = places.said(there, every)[0] if few else f"for {len(there)} combinations"
             said[f"{kind} {named}"] = few
-    return said
+    return "; ".join([*said, f"{count} in all"]), *filter(said.get, said), count

@@ -10,8 +10,7 @@ Pattern = tuple[tuple[str, ...], ...]
 
 def said(places: Sequence[Place], among: Sequence[Place]) -> tuple[str, ...]:
     """`for layer_norm, matmul 2048/4096`: these places, told apart from the others `among` which
-    they are. A column that does not matter is not named. What all share stands before brackets, and
-    then in a second text alone: `only for fp16`."""
+    they are, without the columns that don't matter; of `for a (b or c)` also `only for a`."""
     patterns = _patterns(places, among)
     shared = [len({place[at] for place in places}) == 1 for at in range(len(places[0]))]
     # What several share tells more than what each is called, though that alone would do.
