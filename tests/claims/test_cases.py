@@ -175,6 +175,10 @@ def test_what_all_places_share_is_a_clause_where_they_are_all(true, said, short)
     cases = (Case(dict(zip("abc", each, strict=True)), true) for each, true in outcomes.items())
     found = Cases(cases).finding("Seen.")
     assert (found.condition, found.short) == (said, short)
+    two = {(1, 1): True, (1, 2): True, (1, 3): False, (2, 1): False}
+    found = Cases(Case({"a": a, "b": b}, each) for (a, b), each in two.items()).finding("Seen.")
+    assert found.condition == "for 1 (1 or 2), 2 of 4 cases", "two columns decide it"
+    assert found.short == ("only for 1", "2 of 4 cases")
 
 
 def test_of_cases_that_cannot_be_measured_the_first_says_why():
