@@ -89,24 +89,6 @@ def test_remeasure_measures_what_is_current(toylab, tmp_path, monkeypatch):
     assert asked == ["toy.fine"]
 
 
-def test_what_another_card_measured_is_told_before_it_is_measured_anew(
-    toylab, tmp_path, monkeypatch, capfd
-):
-    """A machine that is rented is another card each time, and half an hour is lost unawares."""
-    monkeypatch.setattr(recorder.Round, "measure", lambda *_: None)
-    params = {"device": "cpu"}
-    items = [
-        Item("toy.fine", params, Freshness("machine-other", "It is.")),
-        Item("toy.hangs", params, STALE),
-    ]
-    recorder.record(items, root=tmp_path, package=toylab)
-    told = capfd.readouterr().err
-    assert "1 of 2 were measured on another card" in told and "ANATOMY_CARD=any" in told
-    recorder.record(items, root=tmp_path, package=toylab, mode="remeasure")
-    recorder.record(items[1:], root=tmp_path, package=toylab)
-    assert "another card" not in capfd.readouterr().err
-
-
 def test_what_was_never_measured_here_is_expected_to_take_as_long_as_elsewhere():
     root = CHECKOUT / "recordings"
     here = {"slug": "nvidia-some", "card": None, "torch": None, "driver": None}
