@@ -181,7 +181,7 @@ def test_what_was_recorded_is_told_with_how_long_it_took(tmp_path, monkeypatch, 
     monkeypatch.setattr(recording, "save", lambda found, root, defaults: root / defaults["dtype"])
     monkeypatch.setattr(recorder, "time", SimpleNamespace(monotonic=itertools.count(3).__next__))
     items = [Item("toy.fine", FINE, STALE, title="toy.fine")]
-    done = recorder.record(items, root=tmp_path)
+    done = recorder.record(items, root=tmp_path, package=toylab)
     assert done.saved == [tmp_path / "fp16"] and done.seconds == 1
     assert capsys.readouterr().err == "toy.fine: 1 min 1 s, of which 4 s to start\n"
 
