@@ -85,6 +85,7 @@ def on_pre_build(config):
             list(_pages.items()),
             addresses={file.src_uri: file.url for file in files},
             checkout=CHECKOUT,
+            project=Path(config.config_file_path).parent,
             shown_machine=config.extra.get("machine"),
             published=config.extra.get("machines") or [],
             here=_here,

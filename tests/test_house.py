@@ -53,7 +53,7 @@ DOORS = {
     "typer": {"cli"},
     "rich": {"cli", "record/progress.py"},
     "pynvml": {"machine/driver.py"},
-    "filelock": {"record/processes/isolation.py", "site/building.py"},
+    "filelock": {"record/processes/isolation.py", "site/processes.py"},
     "yaml": {"figures/text/frontmatter.py"},
     "pygments": {"chapters/ladder/shown/changes.py"},
     "triton": {"chapters/harnesses/stopwatches"},

@@ -275,6 +275,7 @@ def prepare(
     *,
     addresses: Mapping[str, str],
     checkout: Path,
+    project: Path | None = None,
     shown_machine: str | None,
     published: Sequence[str] = (),
     here: Callable[[], Here],
@@ -290,6 +291,7 @@ def prepare(
         pages: Name and Markdown of every page, front matter included.
         addresses: Address, relative to the site, of every page by its name.
         checkout: Folder with the package, and with recordings/ unless ANATOMY_RECORDINGS is set.
+        project: Folder with mkdocs.yml, by default the same; what was drawn is kept there.
         shown_machine: Machine to show where there is no GPU.
         published: Machines that have an edition where they have recordings, and whose figures
             stand, under their names, where the one shown lacks its own; in this order.
@@ -316,7 +318,7 @@ def prepare(
     else:
         edited, before = texts, None
     this = here() if mode != "replay" else None
-    kept = Kept(checkout, root) if this is None else None
+    kept = Kept(project or checkout, checkout, root) if this is None else None
     known = kept.known(edited, fronts) if kept else {}
     asked, wrong = collecting.on_pages({p: edited[p] for p in edited if p not in known}, fronts)
     if wrong:

@@ -25,10 +25,12 @@ PAGE, BYTECODE = ".md", ".pyc"
 class Kept:
     """Values by what they are of and the text of a page, read from a file and written to it."""
 
-    def __init__(self, checkout: Path, recordings: Path) -> None:
-        """`recordings` is their root; what can't be read counts as not there."""
-        self._file = checkout / FILE
-        self._places = [*(checkout / each for each in BESIDE), recordings]
+    def __init__(self, project: Path, checkout: Path, recordings: Path) -> None:
+        """Of the pages of a `project`, by the package of a `checkout`, most often the same folder;
+        `recordings` is their root. What can't be read counts as not there."""
+        self._file = project / FILE
+        folders = dict.fromkeys((checkout, project))
+        self._places = [*(folder / each for folder in folders for each in BESIDE), recordings]
         self._behind = _digest(self._places)
         self._old: dict[str, Any] = {}
         self._new: dict[str, Any] = {}

@@ -162,12 +162,6 @@ def test_the_answer_counts_the_verdicts_in_a_sentence(found):
     )
 
 
-def test_a_long_condition_is_told_in_short():
-    long = "always for a, b; never for c; 4 of 7 cases in all"
-    assert ledger.brief(long, 100) == long and ledger.brief(long, 20) == "in 4 of 7 cases"
-    assert ledger.brief("it is a naming", 5) == "it is a naming"
-
-
 def test_every_word_has_a_chip_and_every_verdict_a_mark():
     assert set(claims.ALL_WORDS) <= set(tables.CHIPS)
     assert set(loglog.VERDICTS) == set(claims.WORDS)

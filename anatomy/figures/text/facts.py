@@ -53,7 +53,7 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
     else:
         if result.measured is not None:
             parts.append(f"here {_measured(result)}")
-        condition = ledger.brief(result.condition, MOST_SAID)
+        condition = ledger.brief(result, MOST_SAID)
         where = f" {escape(condition)}" if condition else ""
         parts.append(tables.chip(result.word, title=result.evidence) + where)
     if address := ledger.link(showing, result):

@@ -1,10 +1,10 @@
-"""Ways to write one thing: named over their code where all are code, and tabs else."""
+"""What a page's HTML becomes at last: cards on a phone, and ways to write one thing in sight."""
 
 import re
 
 import markdown
 
-from anatomy.site import ways
+from anatomy.site import cards, ways
 
 EXTENSIONS = ["pymdownx.highlight", "pymdownx.superfences", "pymdownx.tabbed"]
 
@@ -50,3 +50,25 @@ def test_tabs_behind_others_are_found():
     )
     assert html.count("tabbed-set ways") == 2
     assert re.findall(r'<p class="way"[^>]*>(.*?)</p>', html) == ["a", "b", "c", "d"]
+
+
+# Written tables: their columns' names, which are those of a card's cells on a phone
+
+
+def table(text: str) -> str:
+    return cards.named(markdown.markdown(text, extensions=["tables"]))
+
+
+def test_a_wide_table_names_its_columns_but_the_first():
+    html = table('| over | "a" & `b` | |\n| --- | --- | --- |\n| x | 1 | 2 |\n')
+    assert '<table style="--c2:&quot;\\&quot;a\\&quot; &amp; b&quot;">' in html
+    assert "--c1" not in html and "--c3" not in html, (
+        "a head is the first, and the last has no name"
+    )
+
+
+def test_a_narrow_table_and_a_figures_stay_as_they_are():
+    narrow = "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    assert table(narrow) == markdown.markdown(narrow, extensions=["tables"])
+    figure = '<table class="figures"><thead><tr><th>a</th><th>b</th><th>c</th></tr></thead></table>'
+    assert cards.named(figure) == figure
