@@ -10,6 +10,7 @@ from anatomy import page
 from anatomy.figures.curriculum import calculations
 from anatomy.figures.text import inline
 from anatomy.record.showing import Asked, Showing, using
+from anatomy.table import chapters
 from tests.fakes import second_machine, synthetic
 from tests.fakes.second_machine import GPU, SLUG
 
@@ -75,6 +76,7 @@ def test_a_wrong_name_in_a_mixed_paragraph_is_told_once(root):
 
 
 def test_an_answer_is_calculated_from_one_machines_numbers(root, monkeypatch):
+    chapters.load("calculations")  # once a process: they must not be lost
     monkeypatch.setattr(calculations, "DECLARED", {})
     offset = OFFSET.strip("[]")
 
