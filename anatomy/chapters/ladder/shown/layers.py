@@ -27,7 +27,7 @@ PIECES = {
 TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
 SLIVER = 8.0  # pixels: a cast, in the cell of the matmul that it is for
-BAR = 11.0  # pixels: how high the bar of times is
+BAR = 13.0  # pixels: how high the bar of times is
 NOTE = "A box is a kernel, however long it runs. Bars are the time of a whole step, on one scale."
 DESK, CELLS = 500, {True: 9, False: 5}  # a wider sheet is a desk's; boxes in a line, by that
 

@@ -293,6 +293,25 @@ def test_charts_are_drawn_with_every_name_and_figure(root, monkeypatch, tmp_path
         assert "<image" not in picture and "http" not in re.sub(r'xmlns\S+"', "", picture)
 
 
+@pytest.mark.parametrize("width", svg.WIDTHS.values())
+def test_a_part_without_room_for_its_share_is_named_under_its_bar(width):
+    kinds = ["matmuls", "attention", "other", "no kernel"]
+    shares = {"long": (60, 39, 1, 0), "short": (9, 0, 0, 1)}
+    bars, ends = [], []
+    for label, sizes in shares.items():
+        for at, (kind, size) in enumerate(zip(kinds, sizes, strict=True)):
+            place = {"start": sum(sizes[:at]), "end": sum(sizes[: at + 1])}
+            share = f"{size / sum(sizes):.0%}" if size else ""
+            bars.append({"label": label, "kind": kind, "share": share, "hover": ""} | place)
+        ends.append({"label": label, "value": sum(sizes), "reach": sum(sizes), "text": ""})
+    spec = stacks.parts(bars, ends, kinds, "ms", width=width)
+    kept = [layer["data"]["values"] for layer in spec["layer"]]
+    under = next(data for data in kept if set(data[0]) == {"label", "text"})
+    said = {each["label"]: each["text"] for each in under}
+    assert said["long"] == "other 1%", "parts of nothing are not named"
+    assert said["short"].endswith("no kernel 10%")
+
+
 def test_a_chart_of_one_rung_alone_is_drawn(root, monkeypatch):
     assert shown(root, "climb", variants=["0 fp32"]).count("<svg") == 2
     ((*arguments,),) = drawn(root, monkeypatch, "time", variants=["0 fp32"])
