@@ -160,6 +160,7 @@ def test_the_answer_counts_the_verdicts_in_a_sentence(found):
         f"{counted['holds']} hold, and {counted['holds in part']} hold only under a condition"
         in said
     )
+    assert len(re.findall(r"(?<![\w-])\d+(?![\w-])", re.sub("<.*?>", "", said))) == 3
 
 
 def test_every_word_has_a_chip_and_every_verdict_a_mark():
