@@ -235,33 +235,33 @@ def _names(showing: Showing, found: Sequence[Result]) -> str:
 
 
 def _all_names(showing: Showing, found: Sequence[Result]) -> str:
-    return _drawn([each for each in found if each.deviation and each.measured.recorded])
+    machine = ledger_rows.counted(showing, found)
+    there = (each for each in found if each.deviation and each.measured.recorded)
+    return _drawn([each for each in there if each.machine == machine])
 
 
 def _drawn(off: Sequence[Result]) -> str:
-    several = len({each.machine for each in off}) > 1
     if not off:
         return chart.NONE_YET
     label = "Measured numbers over claimed ones; the table has the figures."
-    points = [_point(each, several) for each in off]
+    points = [_point(each) for each in off]
     return svg.chart([("", svg.Drawing("loglog.claimed", (points,)))], label)
 
 
-def _point(result: Result, several: bool = False) -> dict:
+def _point(result: Result) -> dict:
     """A claimed number's mark: all as shares of the claimed one, of a range its middle."""
     claim, seen = result.claim, result.measured
     low, high = claim.claimed
     middle = (low * high) ** 0.5
     least = seen.low if seen.low > 0 else seen.value / BEYOND
     number = str(claim.row or "")
-    machine = f" ({result.machine})" if several else ""
     numbers = {"claimed_low": low, "claimed_high": high, "value": seen.value, "low": least}
     shares = {name: each / middle for name, each in (numbers | {"high": seen.high}).items()}
     told = f"claimed {claim.number}, measured {seen.text}, {result.word}"
     hover = f"{number} {claim.name} ({result.machine}): {told}"
     mark = {"many": seen.cases > 1, "verdict": result.word, "hover": hover}
     short = textwrap.shorten(claim.statement.rstrip("."), LABEL, placeholder=" …")
-    return shares | mark | {"label": f"{short} {number}".rstrip() + machine}
+    return shares | mark | {"label": f"{short} {number}".rstrip()}
 
 
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
