@@ -77,7 +77,7 @@ def a_view_is_a_call_too(calls: Table) -> Finding:
 
 @claim(
     CALLS,
-    statement="One call for many tensors costs the CPU at most half as much a tensor as many calls.",
+    statement="One call for many tensors costs the CPU at most half of a call for each.",
     topic="dispatcher",
 )
 def one_call_for_many_is_cheaper(calls: Table) -> Finding:

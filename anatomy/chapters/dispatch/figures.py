@@ -29,8 +29,11 @@ def ways(labels: Mapping[str, str], *, caption: str | None = None) -> str:
         if all(units.missing(row.get("median_s")) for row in table):
             return spans.gap_because(table[0].get("note") or "not measured")
         shown = rows.select(table, variants=list(labels))
-        told = (f"{labels[r['variant']]}: {r['keys']}; {rows.printed(r, 'median_s')}" for r in shown)
-        return canvas.both(lambda sheet: _drawn(sheet, shown, labels), ". ".join(told))
+        label = "; ".join(
+            f"{labels[row['variant']]}: {row['keys']}, {rows.printed(row, 'median_s')}"
+            for row in shown
+        )
+        return canvas.both(lambda sheet: _drawn(sheet, shown, labels), f"{label}.")
 
     return framing.exhibit(found, caption, draw)
 
@@ -42,9 +45,11 @@ def _drawn(sheet: Canvas, shown: Sequence[Row], labels: Mapping[str, str]) -> No
         sheet.words(1, y + 12, labels[row["variant"]], code=True, bold=True)
         time = rows.printed(row, "median_s")
         sheet.words(sheet.width - 2, y + 12, time, anchor="end", bold=True)
-        sheet.box(1, y + 19, (sheet.width - 2) * row["median_s"] / most, 5, fill=GOOD, opacity=0.75)
+        long = (sheet.width - 2) * row["median_s"] / most
+        sheet.box(1, y + 19, long, 5, fill=GOOD, opacity=0.75)
         _keys(sheet, y + 31, row)
-    sheet.words(1, sheet.height + 16, "filled: runs code; dashed: none there", size=11, colour=MUTED)
+    key = "filled: runs code; dashed: has none for this operator"
+    sheet.words(1, sheet.height + 16, key, size=11, colour=MUTED)
 
 
 def _keys(sheet: Canvas, y: float, row: Row) -> None:

@@ -50,13 +50,13 @@ def without_a_flush_copies_look_faster(ways: Table) -> Finding:
 
 @claim(
     WAYS,
-    statement="A GEMM of zeros takes as long as one of random numbers.",
+    statement="A GEMM of zeros comes out a twentieth faster or more than one of random numbers.",
     topic="measuring",
 )
-def zeros_take_as_long(ways: Table) -> Finding:
-    """Its time is within 2 % of that of random numbers, in the same blocks."""
+def zeros_are_faster(ways: Table) -> Finding:
+    """The same GEMM of zeros takes at most 0.95 of one of random numbers, in the same blocks."""
     over, seen = _beside_careful(ways, "values", "zeros")
-    return answer(over.within(0.98, 1.02), seen, over)
+    return answer(over.at_most(0.95), seen, over)
 
 
 @claim(

@@ -25,7 +25,7 @@ def strays(*, caption: str | None = None) -> str:
             for row in table
         ]
         drawing = svg.Drawing("clouds.harnesses", (points, "two equals differ by, %", True))
-        label = "How far 95 % of the comparisons of equals stray. The table under it has the figures."
+        label = "How far 95 % of comparisons of equals stray. The table under it has the figures."
         heads = ["operation", *(rows.heading(name) for name in COLUMNS)]
         body = [[row["op"], *(tables.cell(row, name) for name in COLUMNS)] for row in table]
         twin = figures.twin(tables.listed(heads, body, "Comparisons of equals"))
