@@ -11,7 +11,7 @@ def verdict(variant: list[float], control: list[float], again: list[float]) -> s
     """`faster`, `slower` or `undecided`, from twelve blocks of each; `again` is the control, too.
 
     In each block the variant is divided by the control, and so is the control's second time. How
-    far from 1 the interval of the latter reaches is the noise floor. A difference is claimed if both
+    far from 1 the interval of that reaches is the noise floor. A difference is claimed if both
     ends of the interval of the variant's ratios lie on one side of 1, further off than the floor.
     """
     raise NotImplementedError
