@@ -25,6 +25,7 @@ from anatomy.record.declare import experiment
 SHORT, LONG = 20, 120  # calls of a loop: far fewer than the queue of launches holds
 QUANTITY = "host_enqueue"
 ADD, MATMUL = "torch.add", "matmul"  # each the control of its table
+TENSORS = "keys of a tensor"
 HOW = {"profile": False, "budget_s": 6.0, "settle_cap_s": 1.0}
 LEAST_S = 1e-9  # of a call: less is the clock's own noise
 SIDE = 8  # of the matrices: a multiple of 16 bytes, and next to no work
@@ -131,15 +132,17 @@ def calls(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     makers = {"one call": (ADD, additions), "one matmul": (MATMUL, matmuls)}
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
+        if cell["op"] == TENSORS:
+            return pd.DataFrame(carried(where))
         control, make = makers[cell["op"]]
         x, ways = make(where)
         ways[f"{control} (again)"] = ways[control]
         return pd.DataFrame(_slopes(cell["op"], control, x, ways, where, iters))
 
     return grid.measure_cells(
-        [{"op": op} for op in makers],
+        [{"op": op} for op in (*makers, TENSORS)],
         measure,
-        variants=lambda cell: [makers[cell["op"]][0]],
+        variants=lambda cell: [makers[cell["op"]][0] if cell["op"] in makers else "x"],
         quantity=QUANTITY,
         where=where,
         required=requirements.calls(memory.capacity(where)),
@@ -199,6 +202,19 @@ def matmuls(where: torch.device) -> tuple[Tensor, dict[str, Way]]:
     plain = Way(lambda a: torch.mm(a, b), exact, op="aten::mm")
     cast = within(lambda: torch.autocast(where.type, torch.bfloat16))
     return a, {MATMUL: plain, "matmul, autocast": Way(plain.call, exact, op="aten::mm", wrap=cast)}
+
+
+def carried(where: torch.device) -> Iterator[dict[str, Any]]:
+    """The keys that tensors of several kinds carry, a row each."""
+    x = torch.ones(1, device=where)
+    with torch.inference_mode():
+        inferred = torch.ones(1, device=where)
+    kinds = {"x = torch.ones(1)": x, "x.requires_grad_()": x.clone().requires_grad_()}
+    kinds |= {"made in inference_mode": inferred, "x.to_sparse()": x.to_sparse()}
+    kinds |= {"torch.ones(1) on the CPU": torch.ones(1)}
+    for name, tensor in kinds.items():
+        keys = str(torch._C._dispatch_keys(tensor)).removeprefix("DispatchKeySet(")[:-1]
+        yield {"op": TENSORS, "variant": name, "role": "variant", "keys": keys}
 
 
 def _slopes(

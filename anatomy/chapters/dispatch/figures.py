@@ -59,7 +59,7 @@ def _keys(sheet: Canvas, y: float, row: Row) -> None:
     for number, key in enumerate(filter(None, keys)):
         python, empty = key.startswith("["), key.startswith("(")
         text = key.strip("[]()")
-        long = canvas.wide(text, 11) + 14
+        long = canvas.wide(text, 11, bold=True) + 14  # as wide as keys with their capitals are
         if x > 1 and x + BETWEEN + long > sheet.width - 1:
             x, y = 1.0, y + BOX + 5
         if number:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from anatomy.record.requirements import ITEM_BYTES, Capacity, Requirement, requires
 
-SHAPES = range(256, 256 + 13 * 64, 64)  # sides of the matrices whose first calls are timed
+SHAPES = range(512, 512 + 13 * 32, 32)  # sides of the matrices whose first calls are timed
 COPIED_BYTES = 2**23  # of the source of a copy that fits any L2 cache of today
 
 
@@ -19,7 +19,7 @@ def ways(on: Capacity, side: int) -> Iterator[Requirement]:
     yield Requirement("GEMM", _gemm(side), "bf16")
     yield Requirement("addition", 2**20)
     yield Requirement("copy", 4 * COPIED_BYTES)
-    yield Requirement("values", 2 * _gemm(side), "bf16")
+    yield Requirement("values", 2 * _gemm(2 * side), "bf16")
 
 
 @requires("timing.first_calls")
