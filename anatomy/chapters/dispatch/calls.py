@@ -4,8 +4,7 @@ A way is called in a loop of 20 and in one of 120, timed in the same blocks. Wha
 takes more, over a hundred, is one call: entering a context, the loop's own beginning and the clock
 are in both."""
 
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,18 +15,17 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy.chapters.dispatch import requirements
+from anatomy.chapters.dispatch.keys import keys_of
 from anatomy.comparison import compare
 from anatomy.numerics import formats
-from anatomy.parts import grid, memory
+from anatomy.parts import grid, memory, own_blocks
 from anatomy.record.bounds import Count
 from anatomy.record.declare import experiment
 
 SHORT, LONG = 20, 120  # calls of a loop: far fewer than the queue of launches holds
 QUANTITY = "host_enqueue"
 ADD, MATMUL = "torch.add", "matmul"  # each the control of its table
-TENSORS = "keys of a tensor"
 HOW = {"profile": False, "budget_s": 6.0, "settle_cap_s": 1.0}
-LEAST_S = 1e-9  # of a call: less is the clock's own noise
 SIDE = 8  # of the matrices: a multiple of 16 bytes, and next to no work
 
 Call = Callable[[Tensor], Any]
@@ -74,22 +72,6 @@ class Way:
         return found[0]
 
 
-def keys_of(op: str, *given: Tensor) -> str:
-    """The keys of a call of `op`, by their priority: of its tensors and of the thread, which some
-    contexts change. In brackets are those for which the operator's table has no code."""
-    keys = functools.reduce(lambda a, b: a | b, map(torch._C._dispatch_keys, given))
-    keys = keys | torch._C._dispatch_tls_local_include_set()
-    keys = keys - torch._C._dispatch_tls_local_exclude_set()
-    lines = torch._C._dispatch_dump_table(op).splitlines()
-    table = dict(line.split(": ", 1) for line in lines if ": " in line)
-    found = []
-    while (key := keys.highestPriorityTypeId()) != torch._C.DispatchKey.Undefined:
-        keys, name = keys.remove(key), torch._C._dispatch_key_name(key)
-        runs = not table.get(name, "fallthrough").startswith("fallthrough")
-        found.append(name if runs else f"({name})")
-    return ", ".join(found)
-
-
 class PassOn(TorchDispatchMode):
     """A mode that sees every operator below autograd, and does nothing but call it."""
 
@@ -132,17 +114,13 @@ def calls(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     makers = {"one call": (ADD, additions), "one matmul": (MATMUL, matmuls)}
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        if cell["op"] == TENSORS:
-            return pd.DataFrame(carried(where))
         control, make = makers[cell["op"]]
-        x, ways = make(where)
-        ways[f"{control} (again)"] = ways[control]
-        return pd.DataFrame(_slopes(cell["op"], control, x, ways, where, iters))
+        return _slopes(cell["op"], control, *make(where), where, iters)
 
     return grid.measure_cells(
-        [{"op": op} for op in (*makers, TENSORS)],
+        [{"op": op} for op in makers],
         measure,
-        variants=lambda cell: [makers[cell["op"]][0] if cell["op"] in makers else "x"],
+        variants=lambda cell: [makers[cell["op"]][0]],
         quantity=QUANTITY,
         where=where,
         required=requirements.calls(memory.capacity(where)),
@@ -204,28 +182,15 @@ def matmuls(where: torch.device) -> tuple[Tensor, dict[str, Way]]:
     return a, {MATMUL: plain, "matmul, autocast": Way(plain.call, exact, op="aten::mm", wrap=cast)}
 
 
-def carried(where: torch.device) -> Iterator[dict[str, Any]]:
-    """The keys that tensors of several kinds carry, a row each."""
-    x = torch.ones(1, device=where)
-    with torch.inference_mode():
-        inferred = torch.ones(1, device=where)
-    kinds = {"x = torch.ones(1)": x, "x.requires_grad_()": x.clone().requires_grad_()}
-    kinds |= {"made in inference_mode": inferred, "x.to_sparse()": x.to_sparse()}
-    kinds |= {"torch.ones(1) on the CPU": torch.ones(1)}
-    for name, tensor in kinds.items():
-        keys = str(torch._C._dispatch_keys(tensor)).removeprefix("DispatchKeySet(")[:-1]
-        yield {"op": TENSORS, "variant": name, "role": "variant", "keys": keys}
-
-
 def _slopes(
     op: str, control: str, x: Tensor, ways: dict[str, Way], where: torch.device, iters: int
-) -> Iterator[dict[str, Any]]:
-    """A row of each way, as of a comparison: in each block, what a call more takes."""
+) -> pd.DataFrame:
+    """The rows of all ways, the control twice: in each block, what a call more takes."""
+    ways = {**ways, own_blocks.again(control): ways[control]}
     loops = {(name, n): way.loop(x, n) for name, way in ways.items() for n in (SHORT, LONG)}
-    exact = {f"{name}, {n}": ways[name].exact for name, n in loops}
     table = compare(
         {f"{name}, {n}": loop for (name, n), loop in loops.items()},
-        reference=exact,
+        reference={f"{name}, {n}": ways[name].exact for name, n in loops},
         quantity=QUANTITY,
         op=op,
         device=where,
@@ -233,21 +198,12 @@ def _slopes(
         **HOW,
     ).table
     timed = {row["variant"]: row for row in table.to_dict("records")}
+    blocks, columns = {}, {}
     for name, way in ways.items():
         short, long = (timed[f"{name}, {n}"] for n in (SHORT, LONG))
-        blocks = zip(long["blocks_s"], short["blocks_s"], strict=True)
-        yield {
-            "op": op,
-            "variant": name,
-            "role": "again" if "again" in name else "control" if name == control else "variant",
-            "control": None if name == control else control,
-            "quantity": QUANTITY,
-            "device": where.type,
-            "blocks_s": [max((a - b) / (LONG - SHORT), LEAST_S) for a, b in blocks],
-            "samples": short["samples"] + long["samples"],
-            "method": f"{long['method']}; the slope from {SHORT} to {LONG} calls",
-            "launch_inclusive": False,
-            "error": long["error"],
-            "enters": way.enters,
-            "keys": way.keys(x),
-        }
+        pairs = zip(long["blocks_s"], short["blocks_s"], strict=True)
+        blocks[name] = [(above - below) / (LONG - SHORT) for above, below in pairs]
+        columns[name] = {"error": long["error"], "enters": way.enters, "keys": way.keys(x)}
+        columns[name] |= {"samples": short["samples"] + long["samples"]}
+        columns[name] |= {"method": f"{long['method']}; slope from {SHORT} to {LONG} calls"}
+    return own_blocks.compared(blocks, columns, op=op, quantity=QUANTITY, device=where.type)

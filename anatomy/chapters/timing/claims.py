@@ -111,20 +111,3 @@ def in_turn_equals_differ_less(equals: Table) -> Finding:
             over, said = Measured.counted(turn / after), map(units.percent, (turn, after))
             case(turn < after, over, f"{op} {' over '.join(said)}")
     return cases.finding(f"In turn over one after the other: {cases.said()}.")
-
-
-@claim(
-    EQUALS,
-    statement="Four times as many blocks make the interval half as wide.",
-    topic="measuring",
-)
-def four_times_the_blocks_halve_the_interval(equals: Table) -> Finding:
-    """The interval of 96 samples over that of 24 is between 0.35 and 0.71, the inverse of the root
-    of eight and of two."""
-    cases = Cases()
-    for op in OPS:
-        with cases.at(op=op) as case:
-            more, few = (_judged(equals, op, f"{n} blocks", "half_width") for n in (96, 24))
-            over = Measured.counted(more / few)
-            case(8**-0.5 <= over.value <= 2**-0.5, over, f"{op} {over.text}")
-    return cases.finding(f"96 over 24: {cases.said()}.")

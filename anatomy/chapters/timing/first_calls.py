@@ -1,27 +1,24 @@
 """What the first calls take: of an operator in a process, and of each shape that is new to it."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor
 
 from anatomy.chapters.timing import requirements
 from anatomy.chapters.timing.requirements import SHAPES
 from anatomy.measure import stopwatch_for
-from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import grid, memory
+from anatomy.parts import grid, memory, own_blocks
 from anatomy.record.declare import experiment
 
-# Calls from one of these numbers to the next one are a row, by their median; the last row is the
-# control of the others, once by its odd calls and once by its even ones.
+# Calls from one of these numbers to the next one are a row, by their median. The last row is the
+# control of the others, once by every other of its calls and once by the rest.
 KEPT = (1, 2, 3, 5, 10, 20, 52)
+STEADY = f"call {KEPT[-2]} and on"
 CALLS = {"GEMM": lambda x: x @ x, "softmax": lambda x: torch.softmax(x, dim=-1)}
-ALL = "first of all"
+WALL = {"quantity": "step_wall", "method": "host clock around one call and a synchronize"}
 
 
 @experiment("timing.first_calls", page="curriculum/day_08.md", command="timing-first-calls")
@@ -35,39 +32,30 @@ def first_calls(device: str = "cuda:0") -> pd.DataFrame:
     where = formats.torch_device(device)
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        watch = stopwatch_for(where)
+        watch, call, told = stopwatch_for(where), CALLS[cell["op"]], WALL | {"device": where.type}
         given = [torch.randn(n, n, device=where).to(torch.bfloat16) for n in SHAPES]
-        return pd.DataFrame(_rows(cell["op"], given, watch))
+        taken = [[watch.wall([lambda x=x: call(x)]) for _ in range(1, KEPT[-1])] for x in given]
+        first_s = taken.pop(0)[0]
+        first = {"op": "first call of all", "variant": cell["op"], "role": "variant"} | told
+        first |= {"median_s": first_s, "blocks_s": [first_s], "samples": 1}
+        steady, last = own_blocks.again(STEADY), slice(KEPT[-2] - 1, None, 2)
+        parts = {STEADY: last}
+        parts |= {f"call {a}": slice(a - 1, b - 1) for a, b in pairwise(KEPT[:-1])}
+        parts[steady] = slice(KEPT[-2], None, 2)
+        blocks = {name: [median(each[part]) for each in taken] for name, part in parts.items()}
+        columns = {
+            name: {"call": part.start + 1, "samples": len(taken) * len(taken[0][part])}
+            for name, part in parts.items()
+        }
+        table = own_blocks.compared(blocks, columns, op=cell["op"], **told)
+        return pd.concat([pd.DataFrame([first]), table], ignore_index=True)
 
     table = grid.measure_cells(
         [{"op": op} for op in CALLS],
         measure,
-        variants=["call 1"],
+        variants=[STEADY],
         quantity="step_wall",
         where=where,
         required=requirements.first_calls(memory.capacity(where)),
     )
     return grid.with_counts(table, "call")
-
-
-def _rows(op: str, given: list[Tensor], watch: Stopwatch) -> Iterator[dict[str, Any]]:
-    call, told = CALLS[op], {"op": op, "quantity": "step_wall", "device": watch.device.type}
-    told |= {"method": "host clock around one call and a synchronize"}
-    taken = [[watch.wall([lambda x=x: call(x)]) for _ in range(1, KEPT[-1])] for x in given]
-    very_first = taken.pop(0)[0]
-    yield told | {"op": ALL, "variant": op, "role": "variant", "median_s": very_first, "samples": 1}
-
-    def row(name: str, role: str, number: int, *, every: int = 1, offset: int = 0) -> dict:
-        first, end = KEPT[number], KEPT[number + 1]
-        parts = [each[first - 1 + offset : end - 1 : every] for each in taken]
-        blocks = {"blocks_s": [median(each) for each in parts], "samples": sum(map(len, parts))}
-        base = None if role == "control" else f"call {KEPT[-2]} and on"
-        here = {"variant": name, "role": role, "control": base, "call": first}
-        return told | here | blocks | {"launch_inclusive": False}
-
-    last = len(KEPT) - 2
-    steady = f"call {KEPT[last]} and on"
-    yield row(steady, "control", last, every=2)
-    for number, (first, _) in enumerate(pairwise(KEPT[:-1])):
-        yield row(f"call {first}", "variant", number)
-    yield row(f"{steady} (again)", "again", last, every=2, offset=1)

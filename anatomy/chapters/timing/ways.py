@@ -15,7 +15,7 @@ from anatomy.measure.blocks import balanced_orders
 from anatomy.measure.sampling import prepare
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import agreement, formats
-from anatomy.parts import grid, memory
+from anatomy.parts import grid, memory, own_blocks
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 
@@ -23,6 +23,14 @@ CALLS = 100  # of a loop with one wait at its end
 BLOCKS, SAMPLES = 12, 5  # of each way: the first look of `compare`, and the samples of one block
 WARM_UP_S = 0.2
 CAREFUL = "events behind a sleep"
+# Ways that time launches, too, and how each takes a sample.
+LAUNCHING = {
+    "perf_counter, no wait": "host clock until the call returns",
+    "perf_counter, a wait a call": "host clock around one call and a synchronize",
+    "perf_counter, one wait": f"host clock around {CALLS} calls and one synchronize",
+    "events, one call": "event pair around one call, nothing in the queue before it",
+    "events, many calls": f"event pair around {CALLS} calls, nothing in the queue before them",
+}
 FLUSHED, HOT = "cache flushed", "back to back"
 
 Call = Callable[[], Tensor]
@@ -52,9 +60,7 @@ def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 12) -> pd.D
         while watch.now() - begun < WARM_UP_S:
             watch.wall([call])
         make = _caches if quantity == "gpu_cold" else _clocks
-        given = {"op": cell["op"], "quantity": quantity, "device": where.type}
-        given |= {"bytes": 2 * requirements.COPIED_BYTES} if quantity == "gpu_cold" else {}
-        return _in_turn(make(watch, call), given)
+        return _in_turn(make(watch, call), op=cell["op"], quantity=quantity, device=where.type)
 
     return grid.measure_cells(
         [{"op": op} for op in ("GEMM", "addition", "copy", "values")],
@@ -94,29 +100,15 @@ def _calls(side: int, where: torch.device) -> Mapping[str, Callable[[], tuple[st
 def _clocks(watch: Stopwatch, call: Call) -> dict[str, tuple[Sample, str]]:
     """Ways to time a call, the careful one first, each with its words."""
     careful, many = prepare(watch, [call], "gpu_warm"), [call] * CALLS
-    return {
-        CAREFUL: (lambda: careful.take(1)[0], careful.method),
-        "perf_counter, no wait": (
-            partial(watch.enqueue, call),
-            "host clock until the call returns",
-        ),
-        "perf_counter, a wait a call": (
-            partial(watch.wall, [call]),
-            "host clock around one call and a synchronize",
-        ),
-        "perf_counter, one wait": (
-            lambda: watch.wall(many) / CALLS,
-            f"host clock around {CALLS} calls and one synchronize",
-        ),
-        "events, one call": (
-            lambda: watch.spans([call], cold=False, hold_s=0.0)[0][0],
-            "event pair around one call, nothing in the queue before it",
-        ),
-        "events, many calls": (
-            lambda: watch.batch(many, hold_s=0.0)[0] / CALLS,
-            f"event pair around {CALLS} calls, nothing in the queue before them",
-        ),
-    }
+    careless = (
+        partial(watch.enqueue, call),
+        partial(watch.wall, [call]),
+        lambda: watch.wall(many) / CALLS,
+        lambda: watch.spans([call], cold=False, hold_s=0.0)[0][0],
+        lambda: watch.batch(many, hold_s=0.0)[0] / CALLS,
+    )
+    ways = {n: (take, said) for (n, said), take in zip(LAUNCHING.items(), careless, strict=True)}
+    return {CAREFUL: (lambda: careful.take(1)[0], careful.method)} | ways
 
 
 def _caches(watch: Stopwatch, call: Call) -> dict[str, tuple[Sample, str]]:
@@ -128,24 +120,20 @@ def _caches(watch: Stopwatch, call: Call) -> dict[str, tuple[Sample, str]]:
     }
 
 
-def _in_turn(ways: Mapping[str, tuple[Sample, str]], given: Mapping[str, object]) -> pd.DataFrame:
+def _in_turn(ways: Mapping[str, tuple[Sample, str]], **given: object) -> pd.DataFrame:
     """The rows of all ways, taken in blocks and the first of them twice, as `compare` does."""
     control = next(iter(ways))
-    named = {**ways, f"{control} (again)": ways[control]}
-    orders, medians = balanced_orders(len(named), seed=0), {name: [] for name in named}
-    names = list(named)
+    named = {**ways, own_blocks.again(control): ways[control]}
+    orders, taken = balanced_orders(len(named), seed=0), {name: [] for name in named}
     for block in range(BLOCKS):
-        for name in map(names.__getitem__, orders[block % len(orders)]):
-            samples = [max(named[name][0](), 1e-9) for _ in range(SAMPLES)]
-            medians[name].append(median(samples))
-    rows = []
-    for name, blocks in medians.items():
-        role = "again" if "again" in name else "control" if name == control else "variant"
-        row = {**given, "variant": name, "role": role, "blocks_s": blocks}
-        row |= {"control": None if role == "control" else control}
-        row |= {"samples": BLOCKS * SAMPLES, "method": named[name][1]}
-        rows.append(row | {"launch_inclusive": name.startswith(("perf_counter", "events,"))})
-    return pd.DataFrame(rows)
+        for name in map(list(named).__getitem__, orders[block % len(orders)]):
+            taken[name].append(median(named[name][0]() for _ in range(SAMPLES)))
+    kept = {"samples": BLOCKS * SAMPLES}
+    columns = {
+        name: kept | {"method": said, "launch_inclusive": name in LAUNCHING}
+        for name, (_, said) in ways.items()
+    }
+    return own_blocks.compared(taken, columns, **given)
 
 
 def _values(side: int, where: torch.device, iters: int) -> pd.DataFrame:

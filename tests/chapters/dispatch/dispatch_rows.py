@@ -38,6 +38,12 @@ def calls(root: Path, **params: Any) -> Path:
     for row in rows:
         row["keys"] = KEYS.get(row["variant"], "AutogradCUDA, (ADInplaceOrView), CUDA")
         row["enters"] = "torch.library" if row["variant"] == "custom op" else None
-    kept = {"op": "keys of a tensor", "variant": "x = torch.ones(1)", "role": "variant"}
-    rows.append(kept | {"keys": "CUDA, ADInplaceOrView, AutogradCUDA, AutocastCUDA"})
     return synthetic.record(root, "dispatch.calls", rows, **params)
+
+
+@synthetic.makes("dispatch.keys")
+def keys(root: Path, **params: Any) -> Path:
+    """A recording of `dispatch.keys`."""
+    carried = "CUDA, ADInplaceOrView, AutogradCUDA, AutocastCUDA"
+    rows = [{"variant": "x = torch.ones(1)", "keys": carried, "device": "cuda"}]
+    return synthetic.record(root, "dispatch.keys", rows, **params)

@@ -50,7 +50,12 @@ def first_calls(root: Path, **params: Any) -> Path:
     """A recording of `timing.first_calls`."""
     rows = []
     for op in ("GEMM", "softmax"):
-        first = {"op": "first of all", "variant": op, "role": "variant", "quantity": "step_wall"}
+        first = {
+            "op": "first call of all",
+            "variant": op,
+            "role": "variant",
+            "quantity": "step_wall",
+        }
         rows.append(first | {"median_s": 0.05, "samples": 1})
         timed = synthetic.compared(op, "step_wall", 3e-5, FIRST, control=STEADY)
         for row in timed:
