@@ -1,5 +1,7 @@
 """Single calls on the CPU: slopes, keys, what is recorded of each way; and the claims."""
 
+import runpy
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from anatomy.measure import blocks
 from anatomy.record.showing import using
 from tests.chapters.dispatch import dispatch_rows
 from tests.fakes import synthetic
+from tests.fakes.sites import CHECKOUT
 
 CPU = torch.device("cpu")
 
@@ -85,6 +88,12 @@ def test_the_keys_of_a_call_follow_its_tensors_and_its_thread():
     assert "Autocast" not in keys.keys_of("aten::mm", x)
     sparse = torch.eye(2).to_sparse()
     assert keys.keys_of("aten::add.Tensor", x, sparse).endswith("SparseCPU, CPU")
+
+
+def test_the_script_of_the_day_prints_keys_and_counts_calls(capsys):
+    runpy.run_path(str(CHECKOUT / "snippets/days/day_09/keys.py"), run_name="__main__")
+    told = capsys.readouterr().out
+    assert "one of inference_mode: DispatchKeySet(C" in told and "calls of operators" in told
 
 
 def words(root, *names):
