@@ -7,23 +7,18 @@ import torch
 
 from anatomy import claims
 from anatomy.chapters.dispatch import calculations, calls, figures, keys
-from anatomy.measure import blocks
 from anatomy.record.showing import using
 from tests.chapters.dispatch import dispatch_rows
 from tests.fakes import synthetic
+from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.sites import CHECKOUT
 
 CPU = torch.device("cpu")
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(blocks, "PART_S", 1e-4)
-    monkeypatch.setattr(calls, "HOW", calls.HOW | {"budget_s": 0.05, "settle_cap_s": 0.01})
-
-
-def test_every_way_has_a_time_its_right_result_and_its_keys(quick):
-    table = calls.calls("cpu", iters=2)
+def test_every_way_has_a_time_its_right_result_and_its_keys():
+    with made_up_time():
+        table = calls.calls("cpu", iters=2)
     assert table.error.lt(1e-2).all()
     assert table.blocks_s.map(min).gt(0).all() and set(table.quantity) == {"host_enqueue"}
     one = table[table.op == "one call"].set_index("variant")
