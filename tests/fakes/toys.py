@@ -89,6 +89,9 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
     "autograd_graph.traced": NARROW | {"seq": 16},
+    "dispatch.keys": {"device": "cpu"},
+    "timing.ways": {"device": "cpu", "side": 16, "iters": 6},
+    "timing.equals": {"device": "cpu", "side": 16, "samples": 48},
     "autograd_graph.compiled": NARROW | QUICK | {"seq": 16, "backend": "aot_eager"},
 }
 TOY = {name: {"device": "cpu"} for name in signatures.experiments()} | SIZES
@@ -109,6 +112,7 @@ OTHER_FORMS = (
     "checkpointing.traps",
     "accumulation.gradients",
     *("ladder.graphs", "ladder.autotuned"),
+    *("dispatch.keys", "timing.equals"),
     *("autograd_graph.census", "autograd_graph.nodes", "autograd_graph.traced"),
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
