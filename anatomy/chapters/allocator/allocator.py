@@ -1,0 +1,310 @@
+"""PyTorch's caching allocator: a block from its cache against one from the driver, a pattern of
+sizes after which free memory is of no use, what a training step holds, and what kept losses do."""
+
+import copy
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from anatomy.chapters.allocator import lifetimes, requirements
+from anatomy.chapters.allocator.requirements import SIZES, STEP
+from anatomy.comparison import compare
+from anatomy.measure import stopwatch_for
+from anatomy.measure.stopwatch import Stopwatch
+from anatomy.numerics import formats
+from anatomy.parts import cuda_kernels, grid, memory, models
+from anatomy.record.bounds import Count
+from anatomy.record.declare import experiment
+from anatomy.table.errors import DeviceError, MeasurementError
+
+PAGE = "curriculum/day_10.md"
+SNIPPETS = Path(__file__).resolve().parents[3] / "snippets" / "days" / "day_10"
+CACHED, EMPTIED, DRIVER = "cached", "cache emptied", "cuMemAlloc, cuMemFree"
+HOW = {"quantity": "host_enqueue", "profile": False, "budget_s": 3.0}
+# How the allocator asks the driver -> what a fresh process is told.
+WAYS = {"default": "expandable_segments:False", "expandable": "expandable_segments:True"}
+CHILD_S = 60  # seconds after which a fresh process is given up
+WEIGHTS, STATE = "weights and batch", "optimizer state"
+GRADIENTS, ACTIVATIONS = "gradients", "activations"
+STEPS = 2  # recorded: the first makes the optimizer's state
+ENTRIES = 100_000  # of the allocator's record, far more than these steps make
+LOSSES = 8  # kept
+
+
+def _require_gpu(where: torch.device) -> None:
+    if where.type != "cuda" or torch.version.hip is not None:
+        raise DeviceError(f"needs an NVIDIA GPU: {where.type} has another allocator")
+
+
+@experiment("allocator.costs", page=PAGE, command="allocator-costs")
+def costs(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
+    """Take memory and give it back: from PyTorch's cache, with that emptied, and from the driver.
+
+    Args:
+        device: A GPU, such as cuda:0.
+
+    Returns:
+        One row per size and way: the host's time for one block, taken and given back.
+    """
+    where = formats.torch_device(device)
+    needs = list(requirements.costs(memory.capacity(where)))
+
+    def measure(cell: grid.Cell) -> pd.DataFrame:
+        _require_gpu(where)
+        size, watch = cell["asked_bytes"], stopwatch_for(where)
+        answer = torch.zeros(1, device=where)
+        take, give = (cuda_kernels.driver(f"Mem{each}_v2") for each in ("Alloc", "Free"))
+        acts = {CACHED: partial(_taken, size, where)}
+        acts[DRIVER] = partial(_from_driver, take, give, size)
+        if size > requirements.SMALL_BYTES:
+            # A small block comes out of a segment that others use, which is not given back.
+            acts[EMPTIED] = partial(_emptied, size, where)
+        calls = {name: partial(_then, act, answer) for name, act in acts.items()}
+        how = {"device": where, "iters": iters, "watch": _asking(watch)}
+        table = compare(calls, **HOW | {"op": cell["op"]}, **how).table
+        known = {name: _of_the_driver(act, watch) for name, act in acts.items()}
+        each = [known[name.removesuffix(" (again)")] for name in table.variant]
+        return table.assign(**pd.DataFrame(each, index=table.index))
+
+    cells = [{"op": name, "asked_bytes": size} for name, size in SIZES.items()]
+    how = {"variants": [CACHED, DRIVER, EMPTIED], "quantity": "host_enqueue", "where": where}
+    how["promised"] = ("driver_calls", "waits_for_gpu")
+    return grid.with_counts(
+        grid.measure_cells(cells, measure, required=needs, **how), "driver_calls"
+    )
+
+
+def _taken(size: int, where: torch.device) -> None:
+    torch.empty(size, dtype=torch.uint8, device=where)
+
+
+def _emptied(size: int, where: torch.device) -> None:
+    torch.cuda.empty_cache()
+    torch.empty(size, dtype=torch.uint8, device=where)
+
+
+def _from_driver(take: Callable, give: Callable, size: int) -> None:
+    pointer = ctypes.c_uint64()
+    take(ctypes.byref(pointer), ctypes.c_size_t(size))
+    give(pointer)
+
+
+def _then(act: Callable[[], None], answer: Tensor) -> Tensor:
+    act()
+    return answer
+
+
+def _asking(watch: Stopwatch) -> Stopwatch:
+    """The same clock, for which a block from the driver is no disturbance: it is what is timed."""
+    own = copy.copy(watch)
+    own.disturbances = lambda: watch.disturbances() | {"device allocations": 0}
+    return own
+
+
+def _of_the_driver(act: Callable[[], None], watch: Stopwatch) -> dict[str, Any]:
+    """How often a call makes PyTorch ask the driver, and whether it waits for the GPU."""
+    act()
+    before = torch.cuda.memory_stats(watch.device).get("num_device_alloc", 0)
+    act()
+    asked = torch.cuda.memory_stats(watch.device).get("num_device_alloc", 0) - before
+    return {"driver_calls": asked, "waits_for_gpu": watch.synchronizes(act)}
+
+
+@experiment(
+    "allocator.fragmentation",
+    page=PAGE,
+    command="allocator-fragmentation",
+    files=("snippets/days/day_10/fragment.py",),
+    timeout_s=150,
+)
+def fragmentation(device: str = "cuda:0") -> pd.DataFrame:
+    """Leave free memory in pieces that no large block fits, in a fresh process for each allocator.
+
+    Returns:
+        A row per allocator and part of snippets/days/day_10/fragment.py; and one for each piece of
+        memory (`op` is `piece`) after its third part.
+    """
+    where = formats.torch_device(device)
+
+    def measure() -> list[dict[str, Any]]:
+        return [
+            row for way in WAYS for row in fragments(way, _in_fresh_process(WAYS[way], where))
+        ]
+
+    return _report(requirements.fragmentation, measure, where)
+
+
+def _report(required: Any, measure: Callable[[], list[dict]], where: torch.device) -> pd.DataFrame:
+    """The rows of what is not timed; or one that says why there are none."""
+    (need,) = required(memory.capacity(where))
+    rows, why = None, need.why_not(memory.capacity(where))
+    if not why:
+        rows, why = grid.attempt(lambda: _require_gpu(where) or measure(), where)
+    table = pd.DataFrame(rows or [{"variant": need.op, "note": why}])
+    counts = (name for name in table if name.endswith("_event") or name == "piece_bytes")
+    return grid.with_counts(table, *counts)
+
+
+def _in_fresh_process(setting: str, where: torch.device) -> dict[str, Any]:
+    kept = {k: v for k, v in os.environ.items() if not k.endswith("_ALLOC_CONF")}
+    told = kept | {"PYTORCH_ALLOC_CONF": setting}
+    # By its number among those that this process sees.
+    seen = (os.environ.get("CUDA_VISIBLE_DEVICES") or "").split(",")
+    own = seen[where.index or 0] if any(seen) else str(where.index or 0)
+    command = [sys.executable, "-P", str(SNIPPETS / "fragment.py"), "--json"]
+    try:
+        done = subprocess.run(
+            command,
+            env=told | {"CUDA_VISIBLE_DEVICES": own},
+            capture_output=True,
+            text=True,
+            timeout=CHILD_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise MeasurementError(f"a fresh process was not done after {CHILD_S} s") from None
+    if done.returncode:
+        raise MeasurementError(f"a fresh process failed: {done.stderr.strip().splitlines()[-1:]}")
+    return json.loads(done.stdout)
+
+
+def fragments(way: str, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of what `snippets/days/day_10/fragment.py` measured in one process."""
+    if found["expandable"] not in (None, way == "expandable"):
+        raise DeviceError(f"PyTorch did not take the setting {WAYS[way]!r}")
+    rows = []
+    for number, step in enumerate(found["steps"], start=1):
+        row = {"op": "after", "way": way, "variant": step["done"].partition(":")[0]}
+        row |= {"step": number, "allocated_bytes": step["allocated"]}
+        row |= {"reserved_bytes": step["reserved"], "inactive_split_bytes": step["split"]}
+        row |= {"largest_free_bytes": step["largest"], "found_room": None}
+        rows.append(row)
+    rows[-1]["found_room"] = "there was room" in found["steps"][-1]["done"]
+    for number, piece in enumerate(found["blocks"], start=1):
+        row = {"op": "piece", "way": way, "variant": f"piece {number}"}
+        row |= {"segment": piece["segment"], "start_bytes": piece["start"]}
+        rows.append(row | {"piece_bytes": piece["size"], "in_use": piece["used"]})
+    return rows
+
+
+@experiment("allocator.training_step", page=PAGE, command="allocator-training-step")
+def training_step(device: str = "cuda:0") -> pd.DataFrame:
+    """Record every block of memory that two training steps of a small transformer take.
+
+    Returns:
+        A row per block: what it was for (`kind`), its bytes, and at which event of the record it
+        came and went. The first rows are what was there before, and where the parts of steps end.
+    """
+    where = formats.torch_device(device)
+    return _report(requirements.training_step, lambda: list(_recorded_steps(where)), where)
+
+
+def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
+    model, x = _model(where)
+    loss = model(x).square().mean()  # libraries take their workspaces in the first call
+    torch.autograd.grad(loss, list(model.parameters()))
+    del loss
+    optimizer = torch.optim.AdamW(model.parameters())
+    there = [*model.parameters(), x]
+    marks, parts = [], []
+    torch.cuda.memory._record_memory_history("all", context=None, max_entries=ENTRIES)
+    try:
+        for step in range(1, STEPS + 1):
+            for part, mark in _parts_of_a_step(model, x, optimizer):
+                record = _record(where)
+                parts.append((f"step {step}, {part}", len(record)))
+                marks.append(lifetimes.Mark(len(record), *mark))
+    finally:
+        torch.cuda.memory._record_memory_history(None)
+    before = sum(each.untyped_storage().nbytes() for each in there)
+    yield {"variant": "before", "kind": WEIGHTS, "block_bytes": before, "born_event": 0}
+    for part, upto in parts:
+        yield {"variant": part, "kind": "part", "died_event": upto}
+    for number, block in enumerate(lifetimes.blocks(record, marks), start=1):
+        row = {"variant": f"block {number}", "kind": block["kind"], "block_bytes": block["bytes"]}
+        yield row | {"born_event": block["born"], "died_event": block["died"]}
+
+
+def _record(where: torch.device) -> list[lifetimes.Event]:
+    index = where.index if where.index is not None else torch.cuda.current_device()
+    return lifetimes.events(torch.cuda.memory._snapshot()["device_traces"][index])
+
+
+def _parts_of_a_step(model, x: Tensor, optimizer) -> Iterator[tuple[str, tuple]]:
+    """Run a step part by part; after each, its name and what lives then."""
+    optimizer.zero_grad(set_to_none=True)
+    loss = model(x).square().mean()
+    yield "forward", ({}, ACTIVATIONS)
+    loss.backward()
+    yield "backward", (_places((p.grad for p in model.parameters()), GRADIENTS),)
+    optimizer.step()
+    state = (each for own in optimizer.state.values() for each in own.values())
+    yield "optimizer", (_places(state, STATE),)
+
+
+def _places(tensors: Iterator[Any], kind: str) -> dict[int, str]:
+    there = (each for each in tensors if isinstance(each, Tensor))
+    return {each.untyped_storage().data_ptr(): kind for each in there}
+
+
+def _model(where: torch.device) -> tuple[torch.nn.Module, Tensor]:
+    model = models.transformer(STEP.width, STEP.layers, where, torch.float32)
+    return model, torch.randn(STEP.batch, STEP.tokens, STEP.width, device=where)
+
+
+@experiment("allocator.kept_losses", page=PAGE, command="allocator-kept-losses")
+def kept_losses(device: str = "cuda:0") -> pd.DataFrame:
+    """Keep the loss of every batch in a list, in five ways, and see what each keeps alive.
+
+    Returns:
+        A row per way, with the bytes that stay allocated for each loss that is kept.
+    """
+    where = formats.torch_device(device)
+
+    def measure() -> list[dict[str, Any]]:
+        model, x = _model(where)
+        return [
+            {"variant": line, "direction": passes, "kept_bytes": _kept(keep, model, x)}
+            for passes, line, keep in KEEPERS
+        ]
+
+    return _report(requirements.kept_losses, measure, where)
+
+
+def _loss(model, x: Tensor, train: bool) -> Tensor:
+    loss = model(x).square().mean()
+    if train:
+        loss.backward()
+    return loss
+
+
+def _without_graph(model, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return _loss(model, x, train=False)
+
+
+# Which passes run, the line that keeps, and what it keeps.
+KEEPERS = (
+    ("training", "losses.append(loss)", partial(_loss, train=True)),
+    ("training", "losses.append(loss.detach())", lambda *on: _loss(*on, train=True).detach()),
+    ("validation", "losses.append(loss)", partial(_loss, train=False)),
+    ("validation", "losses.append(loss.detach())", lambda *on: _loss(*on, train=False).detach()),
+    ("validation", "with torch.no_grad()", _without_graph),
+)
+
+
+def _kept(keep: Callable[..., Tensor], model, x: Tensor) -> int:
+    """Bytes that each of `LOSSES` losses keeps alive, beside what the first call leaves."""
+    losses = [keep(model, x)]
+    before = torch.cuda.memory_allocated(x.device)
+    losses += [keep(model, x) for _ in range(LOSSES)]
+    return round((torch.cuda.memory_allocated(x.device) - before) / LOSSES)
