@@ -137,9 +137,7 @@ def fragmentation(device: str = "cuda:0") -> pd.DataFrame:
     where = formats.torch_device(device)
 
     def measure() -> list[dict[str, Any]]:
-        return [
-            row for way in WAYS for row in fragments(way, _in_fresh_process(WAYS[way], where))
-        ]
+        return [row for way in WAYS for row in fragments(way, _in_fresh_process(WAYS[way], where))]
 
     return _report(requirements.fragmentation, measure, where)
 
@@ -182,12 +180,11 @@ def fragments(way: str, found: dict[str, Any]) -> list[dict[str, Any]]:
     if found["expandable"] not in (None, way == "expandable"):
         raise DeviceError(f"PyTorch did not take the setting {WAYS[way]!r}")
     rows = []
-    for number, step in enumerate(found["steps"], start=1):
+    for step in found["steps"]:
         row = {"op": "after", "way": way, "variant": step["done"].partition(":")[0]}
-        row |= {"step": number, "allocated_bytes": step["allocated"]}
-        row |= {"reserved_bytes": step["reserved"], "inactive_split_bytes": step["split"]}
-        row |= {"largest_free_bytes": step["largest"], "found_room": None}
-        rows.append(row)
+        row |= {"allocated_bytes": step["allocated"], "reserved_bytes": step["reserved"]}
+        row |= {"inactive_split_bytes": step["split"], "largest_free_bytes": step["largest"]}
+        rows.append(row | {"found_room": None})
     rows[-1]["found_room"] = "there was room" in found["steps"][-1]["done"]
     for number, piece in enumerate(found["blocks"], start=1):
         row = {"op": "piece", "way": way, "variant": f"piece {number}"}

@@ -26,7 +26,7 @@ def held(rows, known):
         ended = row["died_event"]
         most = max(range(began, ended), key=total.__getitem__, default=None)
         if most is not None:
-            share = by_kind.get(ACTIVATIONS, total)[most] / total[most]
+            share = by_kind.get(ACTIVATIONS, [0] * len(total))[most] / total[most]
             found = {"live_bytes": total[ended - 1], "most_bytes": total[most]}
             yield place, found | {"activations_share": share}
         began = ended
