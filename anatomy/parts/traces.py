@@ -1,7 +1,8 @@
 """A trace of a few steps: what the host called, where it waited, and what the GPU ran meanwhile."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from anatomy.measure.stopwatch import Stopwatch
 
 MOST_STEPS = 5  # more steps make a trace long and show nothing new
 GPU, HOST, OPERATORS = "GPU", "CPU", "PyTorch"
+PARTS = "step"  # the lane of what an experiment calls the parts of its step
 # Calls of the CUDA runtime and driver that queue a kernel or a copy.
 LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
 LONGEST = 160  # characters that are kept of a name; pages shorten it further
@@ -82,3 +84,13 @@ def _kind(lane: str, name: str) -> str:
     if lane == OPERATORS:
         return "operator"
     return "wait" if name in profiles.SYNC_CALLS else "launch"
+
+
+@contextmanager
+def quietly(**options: Any) -> Iterator[profile]:
+    """A profile with these options, without what it announces."""
+    with warnings.catch_warnings():
+        # It says that events of one cycle are kept; there is only one here.
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        with profile(**options) as seen:
+            yield seen

@@ -34,6 +34,8 @@ FORGOTTEN = {
     "day_05": ("size - 1", "0"),  # an element across the end of a sector
     "day_06": ("min(peak, bandwidth * intensity)", "bandwidth * intensity"),
     "day_07": ("on.l2_bytes / 2", "on.l2_bytes"),
+    "day_10": ("merged and not merged[-1][2]", "False"),  # that free neighbours become one
+    "day_11": ("max(start, reached)", "start"),  # that two streams run at the same time
 }
 
 

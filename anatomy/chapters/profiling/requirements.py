@@ -1,0 +1,41 @@
+"""What profiled training steps take of a device."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from anatomy.record.requirements import Capacity, Requirement, requires
+
+
+class Size(NamedTuple):
+    """A transformer and its batch."""
+
+    width: int
+    layers: int
+    batch: int
+    tokens: int
+
+
+SMALL, LARGE = "small step", "large step"
+# One whose kernels are shorter than their launches, and one whose kernels are long.
+SIZES = {SMALL: Size(256, 2, 4, 64), LARGE: Size(2048, 4, 8, 1024)}
+
+
+def bytes_of(size: Size) -> int:
+    """Weights, gradients and AdamW's state with its temporaries, and what backward needs; as if all
+    were float32, which on a CPU it is."""
+    weights = 12 * size.layers * size.width**2
+    kept = 34 * size.layers * size.batch * size.tokens * size.width
+    return 4 * (6 * weights + kept)
+
+
+@requires("profiling.overhead")
+def overhead(on: Capacity) -> Iterator[Requirement]:
+    """Each step with its model."""
+    for op, size in SIZES.items():
+        yield Requirement(op, bytes_of(size))
+
+
+@requires("profiling.trace", "profiling.averages")
+def small(on: Capacity) -> Iterator[Requirement]:
+    """The small step with its model."""
+    yield Requirement(SMALL, bytes_of(SIZES[SMALL]))
