@@ -15,7 +15,7 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from anatomy.chapters.profiling import requirements
-from anatomy.chapters.profiling.requirements import SIZES, SMALL
+from anatomy.chapters.profiling.requirements import ON_CPU, SIZES, SMALL
 from anatomy.diagnosis import profiles
 from anatomy.measure import blocks, census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
@@ -49,7 +49,7 @@ Mark = Callable[[str], AbstractContextManager]
 
 def training_step(op: str, where: torch.device, mark: Mark = lambda part: nullcontext()) -> Step:
     """One step of a transformer with AdamW; `mark` surrounds each of its parts."""
-    size = SIZES[op]
+    size = (SIZES if where.type == "cuda" else ON_CPU)[op]
     dtype = models.half(where)
     model = models.transformer(size.width, size.layers, where, dtype)
     optimizer = torch.optim.AdamW(model.parameters())
@@ -83,7 +83,7 @@ def overhead(device: str = "cuda:0") -> pd.DataFrame:
         profiler is the control.
     """
     where = formats.torch_device(device)
-    needs = list(requirements.overhead(memory.capacity(where)))
+    needs = list(requirements.overhead(memory.capacity(where), device))
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
         table = pd.DataFrame(_profiled(cell["op"], training_step(cell["op"], where), where))
@@ -184,6 +184,7 @@ def _events(where: torch.device) -> list[dict[str, Any]]:
     operators = [row for row in rows if row["lane"] == traces.OPERATORS]
     if began is None or not operators:
         return rows
+    rows = _telling(rows)
     inside = [each for each in host if each.time_range.start >= began]
     first = min(e.time_range.start for e in inside if e.name.startswith("aten::"))
     zero = first - operators[0]["start_s"] * 1e6  # microseconds, where the rows begin
@@ -193,6 +194,19 @@ def _events(where: torch.device) -> list[dict[str, Any]]:
         row = {"run": SMALL, "lane": traces.PARTS, "kind": "part", "variant": event.name}
         rows.append(row | {"start_s": start, "end_s": end})
     return rows
+
+
+def _telling(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events, by their start, without operators inside of others that launch nothing."""
+    launches = [row["start_s"] for row in rows if row["kind"] == "launch"]
+    reached, kept = -1.0, []
+    for row in rows:
+        if row["lane"] == traces.OPERATORS:
+            inside, reached = row["start_s"] < reached, max(reached, row["end_s"])
+            if inside and not any(row["start_s"] <= at <= row["end_s"] for at in launches):
+                continue
+        kept.append(row)
+    return kept
 
 
 @experiment("profiling.averages", page=PAGE, command="profiling-averages")

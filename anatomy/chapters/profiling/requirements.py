@@ -18,6 +18,8 @@ class Size(NamedTuple):
 SMALL, LARGE = "small step", "large step"
 # One whose kernels are shorter than their launches, and one whose kernels are long.
 SIZES = {SMALL: Size(256, 2, 4, 64), LARGE: Size(2048, 4, 8, 1024)}
+# A CPU is there to show the form: the large step would take it minutes.
+ON_CPU = SIZES | {LARGE: Size(512, 2, 4, 128)}
 
 
 def bytes_of(size: Size) -> int:
@@ -29,9 +31,9 @@ def bytes_of(size: Size) -> int:
 
 
 @requires("profiling.overhead")
-def overhead(on: Capacity) -> Iterator[Requirement]:
+def overhead(on: Capacity, device: str) -> Iterator[Requirement]:
     """Each step with its model."""
-    for op, size in SIZES.items():
+    for op, size in (ON_CPU if device.startswith("cpu") else SIZES).items():
         yield Requirement(op, bytes_of(size))
 
 

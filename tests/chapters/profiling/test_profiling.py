@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 def toy(monkeypatch):
     """Steps that take no time, and few rounds of them."""
     tiny = requirements.Size(width=64, layers=1, batch=1, tokens=4)
-    monkeypatch.setattr(profiling, "SIZES", dict.fromkeys(requirements.SIZES, tiny))
+    monkeypatch.setattr(profiling, "ON_CPU", dict.fromkeys(requirements.SIZES, tiny))
     monkeypatch.setattr(profiling, "FEWEST_ROUNDS", 1)
     monkeypatch.setattr(profiling, "BUDGET_S", 0.0)
     monkeypatch.setattr(profiling, "STEPS", 1)
@@ -49,6 +49,20 @@ def test_parts_of_the_traced_step_follow_each_other_and_hold_its_operators():
     gelu = table[table.variant == "aten::gelu"].iloc[0]
     assert parts.start_s["forward"] <= gelu.start_s and gelu.end_s <= parts.end_s["forward"]
     assert set(table.run) == {SMALL} and table.start_s.min() == 0
+
+
+def test_operators_that_launch_nothing_stay_only_where_they_are_outermost():
+    def event(lane, kind, start, end):
+        return {"lane": lane, "kind": kind, "start_s": start, "end_s": end}
+
+    rows = [
+        event("PyTorch", "operator", 0, 9),
+        event("PyTorch", "operator", 1, 2),  # a view inside of a linear layer
+        event("PyTorch", "operator", 3, 8),
+        event("CPU", "launch", 4, 5),
+        event("PyTorch", "operator", 10, 11),
+    ]
+    assert profiling._telling(rows) == [rows[0], *rows[2:]]
 
 
 def test_the_table_of_operators_has_own_times_and_times_with_what_they_call():
