@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -14,13 +15,15 @@ import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from anatomy import judge
 from anatomy.chapters.profiling import requirements
-from anatomy.chapters.profiling.requirements import ON_CPU, SIZES, SMALL
+from anatomy.chapters.profiling.requirements import SMALL, scaled
 from anatomy.diagnosis import profiles
 from anatomy.measure import blocks, census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
 from anatomy.parts import grid, memory, models, traces
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 
 PAGE = "curriculum/day_11.md"
@@ -36,8 +39,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "with_stack": {"activities": [CPU, GPU], "with_stack": True},
 }
 AGAIN = f"{OFF} (again)"
-# Steps of one profile that are timed, after one that is not; rounds at the least, and seconds after
-# which no further one is begun.
+# Steps of one profile that are timed, after one that is not; rounds at the least, and seconds of a
+# step after which no further one is begun.
 STEPS, FEWEST_ROUNDS, BUDGET_S = 4, 6, 8.0
 WARM_UPS = 5
 LISTED = 14  # operators that are kept, by their own time on either side
@@ -47,9 +50,11 @@ Step = Callable[[], None]
 Mark = Callable[[str], AbstractContextManager]
 
 
-def training_step(op: str, where: torch.device, mark: Mark = lambda part: nullcontext()) -> Step:
+def training_step(
+    op: str, where: torch.device, mark: Mark = lambda part: nullcontext(), scale: float = 1.0
+) -> Step:
     """One step of a transformer with AdamW; `mark` surrounds each of its parts."""
-    size = (SIZES if where.type == "cuda" else ON_CPU)[op]
+    size = scaled(op, scale)
     dtype = models.half(where)
     model = models.transformer(size.width, size.layers, where, dtype)
     optimizer = torch.optim.AdamW(model.parameters())
@@ -72,21 +77,24 @@ def training_step(op: str, where: torch.device, mark: Mark = lambda part: nullco
 
 
 @experiment("profiling.overhead", page=PAGE, command="profiling-overhead", timeout_s=200)
-def overhead(device: str = "cuda:0") -> pd.DataFrame:
+def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 8) -> pd.DataFrame:
     """Time a host-bound and a GPU-bound training step under the profiler, option by option.
 
     Args:
         device: Where to run, such as cuda:0 or cpu.
+        scale: Factor on the width of the models and the length of their sequences.
+        rounds: How often each option is timed.
 
     Returns:
         One row per step and option, with what one step adds to the profile; the step without a
         profiler is the control.
     """
     where = formats.torch_device(device)
-    needs = list(requirements.overhead(memory.capacity(where), device))
+    needs = list(requirements.overhead(memory.capacity(where), scale))
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        table = pd.DataFrame(_profiled(cell["op"], training_step(cell["op"], where), where))
+        step = training_step(cell["op"], where, scale=scale)
+        table = pd.DataFrame(judge.judged(_profiled(cell["op"], step, where, rounds)))
         gone = [name for name in OPTIONS if name not in options_on(where)]
         notes = dict.fromkeys(gone, f"needs a GPU; this is {where.type}")
         return grid.with_refused(table, cell, notes, quantity="step_wall", where=where)
@@ -106,13 +114,13 @@ def options_on(where: torch.device) -> dict[str, dict[str, Any]]:
     return {name: told | {"activities": [CPU]} for name, told in own.items()}
 
 
-def _profiled(op: str, step: Step, where: torch.device) -> list[dict[str, Any]]:
+def _profiled(op: str, step: Step, where: torch.device, rounds: int) -> list[dict[str, Any]]:
     watch, options = stopwatch_for(where), options_on(where)
     names = [OFF, *options, AGAIN]
     taken: dict[str, list[float]] = {name: [] for name in names}
     last: dict[str, profile] = {}
     begun = watch.now()
-    for order in blocks.balanced_orders(len(names), seed=0):
+    for order in islice(cycle(blocks.balanced_orders(len(names), seed=0)), rounds):
         if len(taken[OFF]) >= FEWEST_ROUNDS and watch.now() - begun >= BUDGET_S:
             break
         for name in (names[place] for place in order):

@@ -18,8 +18,14 @@ class Size(NamedTuple):
 SMALL, LARGE = "small step", "large step"
 # One whose kernels are shorter than their launches, and one whose kernels are long.
 SIZES = {SMALL: Size(256, 2, 4, 64), LARGE: Size(2048, 4, 8, 1024)}
-# A CPU is there to show the form: the large step would take it minutes.
-ON_CPU = SIZES | {LARGE: Size(512, 2, 4, 128)}
+HEAD = 64  # elements of a width that is whole heads of attention
+
+
+def scaled(op: str, scale: float) -> Size:
+    """A step with its width, in whole heads, and its tokens by a factor."""
+    size = SIZES[op]
+    width = HEAD * max(1, round(size.width * scale / HEAD))
+    return size._replace(width=width, tokens=max(1, round(size.tokens * scale)))
 
 
 def bytes_of(size: Size) -> int:
@@ -31,10 +37,10 @@ def bytes_of(size: Size) -> int:
 
 
 @requires("profiling.overhead")
-def overhead(on: Capacity, device: str) -> Iterator[Requirement]:
+def overhead(on: Capacity, scale: float) -> Iterator[Requirement]:
     """Each step with its model."""
-    for op, size in (ON_CPU if device.startswith("cpu") else SIZES).items():
-        yield Requirement(op, bytes_of(size))
+    for op in SIZES:
+        yield Requirement(op, bytes_of(scaled(op, scale)))
 
 
 @requires("profiling.trace", "profiling.averages")

@@ -1,6 +1,6 @@
 """Profile a small training step: a table of its operators, and a trace to open.
 
-    python trace.py        # writes trace.json: open it in ui.perfetto.dev
+python trace.py        # writes trace.json: open it in ui.perfetto.dev
 """
 
 import torch

@@ -18,17 +18,15 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
-    """Steps that take no time, and few rounds of them."""
+    """Steps that take no time, and few of them."""
     tiny = requirements.Size(width=64, layers=1, batch=1, tokens=4)
-    monkeypatch.setattr(profiling, "ON_CPU", dict.fromkeys(requirements.SIZES, tiny))
-    monkeypatch.setattr(profiling, "FEWEST_ROUNDS", 1)
-    monkeypatch.setattr(profiling, "BUDGET_S", 0.0)
+    monkeypatch.setattr(requirements, "SIZES", dict.fromkeys(requirements.SIZES, tiny))
     monkeypatch.setattr(profiling, "STEPS", 1)
     monkeypatch.setattr(profiling, "WARM_UPS", 1)
 
 
 def test_every_option_is_timed_and_adds_events_but_what_needs_a_gpu():
-    table = profiling.overhead("cpu")
+    table = profiling.overhead("cpu", rounds=1)
     steps = table[table.op == SMALL].set_index("variant")
     gone = steps[steps.note.notna()]
     assert set(gone.index) == {"GPU", BOTH} and gone.note.str.contains("needs a GPU").all()
