@@ -90,7 +90,7 @@ def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 8) -> p
         profiler is the control.
     """
     where = formats.torch_device(device)
-    needs = list(requirements.overhead(memory.capacity(where), scale))
+    needs = list(requirements.overhead(memory.capacity(where), device, scale))
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
         step = training_step(cell["op"], where, scale=scale)
@@ -230,7 +230,7 @@ def averages(device: str = "cuda:0") -> pd.DataFrame:
 def _small(device: str, measure: Callable[[torch.device], list[dict]]) -> pd.DataFrame:
     """The rows of what is read off a profile of the small step; or one that says why not."""
     where = formats.torch_device(device)
-    (need,) = requirements.small(memory.capacity(where))
+    (need,) = requirements.small(memory.capacity(where), device)
     rows, why = None, need.why_not(memory.capacity(where))
     if not why:
         rows, why = grid.attempt(partial(measure, where), where)

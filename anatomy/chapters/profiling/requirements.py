@@ -28,22 +28,22 @@ def scaled(op: str, scale: float) -> Size:
     return size._replace(width=width, tokens=max(1, round(size.tokens * scale)))
 
 
-def bytes_of(size: Size) -> int:
-    """Weights, gradients and AdamW's state with its temporaries, and what backward needs; as if all
-    were float32, which on a CPU it is."""
+def bytes_of(size: Size, device: str) -> int:
+    """Weights, gradients and AdamW's state with its temporaries, and what backward needs, some 20
+    values for each of a token's; in bfloat16, or in float32 on a CPU."""
     weights = 12 * size.layers * size.width**2
-    kept = 34 * size.layers * size.batch * size.tokens * size.width
-    return 4 * (6 * weights + kept)
+    kept = 20 * size.layers * size.batch * size.tokens * size.width
+    return (4 if device.startswith("cpu") else 2) * (6 * weights + kept)
 
 
 @requires("profiling.overhead")
-def overhead(on: Capacity, scale: float) -> Iterator[Requirement]:
+def overhead(on: Capacity, device: str, scale: float) -> Iterator[Requirement]:
     """Each step with its model."""
     for op in SIZES:
-        yield Requirement(op, bytes_of(scaled(op, scale)))
+        yield Requirement(op, bytes_of(scaled(op, scale), device))
 
 
 @requires("profiling.trace", "profiling.averages")
-def small(on: Capacity) -> Iterator[Requirement]:
+def small(on: Capacity, device: str) -> Iterator[Requirement]:
     """The small step with its model."""
-    yield Requirement(SMALL, bytes_of(SIZES[SMALL]))
+    yield Requirement(SMALL, bytes_of(SIZES[SMALL], device))
