@@ -18,11 +18,11 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from anatomy import judge
 from anatomy.chapters.profiling import requirements
 from anatomy.chapters.profiling.requirements import SMALL, scaled
-from anatomy.diagnosis import profiles
+from anatomy.diagnosis import profiles, traces
 from anatomy.measure import blocks, census, stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import grid, memory, models, traces
+from anatomy.parts import grid, memory, models
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 

@@ -17,10 +17,10 @@ from anatomy.chapters.sync_points.judged import predicted
 from anatomy.chapters.sync_points.requirements import bench_sides
 from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
 from anatomy.comparison import compare
+from anatomy.diagnosis.traces import MOST_STEPS
 from anatomy.numerics import formats
 from anatomy.parts import grid, memory
 from anatomy.parts.grid import joined, with_counts
-from anatomy.parts.traces import MOST_STEPS
 from anatomy.record.bounds import Between, Count, Length, Scale
 from anatomy.record.declare import experiment
 from anatomy.table import formulas

@@ -3,8 +3,8 @@
 import pandas as pd
 import torch
 
+from anatomy.diagnosis.traces import MOST_STEPS, events_of, recorded
 from anatomy.measure import stopwatch_for
-from anatomy.parts.traces import MOST_STEPS, events_of, recorded
 from anatomy.table.errors import BadParameter
 
 RUNS = ("no wait", "item each step")

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 from torch.autograd import DeviceType
 
-from anatomy.diagnosis import profiles
-from anatomy.parts import traces
+from anatomy.diagnosis import profiles, traces
 
 
 def _event(kind, name, start, end):
