@@ -115,7 +115,3 @@ def _without_toolkit() -> Iterator[None]:
         yield
     finally:
         cpp_extension.CUDA_HOME = there
-
-
-# A function of the driver's API, by its name without the `cu`, for what torch itself doesn't wrap.
-driver = CudaKernel._driver

@@ -2,7 +2,6 @@
 sizes after which free memory is of no use, what a training step holds, and what kept losses do."""
 
 import copy
-import ctypes
 import json
 import os
 import subprocess
@@ -22,14 +21,14 @@ from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import formats
-from anatomy.parts import cuda_kernels, grid, memory, models
+from anatomy.parts import grid, memory, models
 from anatomy.record.bounds import Count
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DeviceError, MeasurementError
 
 PAGE = "curriculum/day_10.md"
-SNIPPETS = Path(__file__).resolve().parents[3] / "snippets" / "days" / "day_10"
-CACHED, EMPTIED, DRIVER = "cached", "cache emptied", "cuMemAlloc, cuMemFree"
+SCRIPT = Path(__file__).resolve().parents[3] / "snippets" / "days" / "day_10" / "fragment.py"
+CACHED, EMPTIED = "cached", "cache emptied"
 HOW = {"quantity": "host_enqueue", "profile": False, "budget_s": 3.0}
 # How the allocator asks the driver -> what a fresh process is told.
 WAYS = {"default": "expandable_segments:False", "expandable": "expandable_segments:True"}
@@ -48,7 +47,7 @@ def _require_gpu(where: torch.device) -> None:
 
 @experiment("allocator.costs", page=PAGE, command="allocator-costs")
 def costs(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
-    """Take memory and give it back: from PyTorch's cache, with that emptied, and from the driver.
+    """Take a block of memory and give it back, from PyTorch's cache and with the cache emptied.
 
     Args:
         device: A GPU, such as cuda:0.
@@ -63,12 +62,7 @@ def costs(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         _require_gpu(where)
         size, watch = cell["asked_bytes"], stopwatch_for(where)
         answer = torch.zeros(1, device=where)
-        take, give = (cuda_kernels.driver(f"Mem{each}_v2") for each in ("Alloc", "Free"))
-        acts = {CACHED: partial(_taken, size, where)}
-        acts[DRIVER] = partial(_from_driver, take, give, size)
-        if size > requirements.SMALL_BYTES:
-            # A small block comes out of a segment that others use, which is not given back.
-            acts[EMPTIED] = partial(_emptied, size, where)
+        acts = {CACHED: partial(_taken, size, where), EMPTIED: partial(_emptied, size, where)}
         calls = {name: partial(_then, act, answer) for name, act in acts.items()}
         how = {"device": where, "iters": iters, "watch": _asking(watch)}
         table = compare(calls, **HOW | {"op": cell["op"]}, **how).table
@@ -77,7 +71,7 @@ def costs(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         return table.assign(**pd.DataFrame(each, index=table.index))
 
     cells = [{"op": name, "asked_bytes": size} for name, size in SIZES.items()]
-    how = {"variants": [CACHED, DRIVER, EMPTIED], "quantity": "host_enqueue", "where": where}
+    how = {"variants": [CACHED, EMPTIED], "quantity": "host_enqueue", "where": where}
     how["promised"] = ("driver_calls", "waits_for_gpu")
     return grid.with_counts(
         grid.measure_cells(cells, measure, required=needs, **how), "driver_calls"
@@ -91,12 +85,6 @@ def _taken(size: int, where: torch.device) -> None:
 def _emptied(size: int, where: torch.device) -> None:
     torch.cuda.empty_cache()
     torch.empty(size, dtype=torch.uint8, device=where)
-
-
-def _from_driver(take: Callable, give: Callable, size: int) -> None:
-    pointer = ctypes.c_uint64()
-    take(ctypes.byref(pointer), ctypes.c_size_t(size))
-    give(pointer)
 
 
 def _then(act: Callable[[], None], answer: Tensor) -> Tensor:
@@ -154,20 +142,12 @@ def _report(required: Any, measure: Callable[[], list[dict]], where: torch.devic
 
 
 def _in_fresh_process(setting: str, where: torch.device) -> dict[str, Any]:
+    # The older name of the variable would win.
     kept = {k: v for k, v in os.environ.items() if not k.endswith("_ALLOC_CONF")}
-    told = kept | {"PYTORCH_ALLOC_CONF": setting}
-    # By its number among those that this process sees.
-    seen = (os.environ.get("CUDA_VISIBLE_DEVICES") or "").split(",")
-    own = seen[where.index or 0] if any(seen) else str(where.index or 0)
-    command = [sys.executable, "-P", str(SNIPPETS / "fragment.py"), "--json"]
+    how = {"env": kept | {"PYTORCH_ALLOC_CONF": setting}, "timeout": CHILD_S}
+    command = [sys.executable, "-P", str(SCRIPT), "--json", str(where)]
     try:
-        done = subprocess.run(
-            command,
-            env=told | {"CUDA_VISIBLE_DEVICES": own},
-            capture_output=True,
-            text=True,
-            timeout=CHILD_S,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, **how)
     except subprocess.TimeoutExpired:
         raise MeasurementError(f"a fresh process was not done after {CHILD_S} s") from None
     if done.returncode:
@@ -219,7 +199,7 @@ def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
             for part, mark in _parts_of_a_step(model, x, optimizer):
                 record = _record(where)
                 parts.append((f"step {step}, {part}", len(record)))
-                marks.append(lifetimes.Mark(len(record), *mark))
+                marks.append((len(record), *mark))
     finally:
         torch.cuda.memory._record_memory_history(None)
     before = sum(each.untyped_storage().nbytes() for each in there)
@@ -227,8 +207,7 @@ def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
     for part, upto in parts:
         yield {"variant": part, "kind": "part", "died_event": upto}
     for number, block in enumerate(lifetimes.blocks(record, marks), start=1):
-        row = {"variant": f"block {number}", "kind": block["kind"], "block_bytes": block["bytes"]}
-        yield row | {"born_event": block["born"], "died_event": block["died"]}
+        yield {"variant": f"block {number}"} | block
 
 
 def _record(where: torch.device) -> list[lifetimes.Event]:
@@ -242,10 +221,11 @@ def _parts_of_a_step(model, x: Tensor, optimizer) -> Iterator[tuple[str, tuple]]
     loss = model(x).square().mean()
     yield "forward", ({}, ACTIVATIONS)
     loss.backward()
-    yield "backward", (_places((p.grad for p in model.parameters()), GRADIENTS),)
+    gradients = (p.grad for p in model.parameters())
+    yield "backward", (_places(gradients, GRADIENTS), lifetimes.TEMPORARY)
     optimizer.step()
     state = (each for own in optimizer.state.values() for each in own.values())
-    yield "optimizer", (_places(state, STATE),)
+    yield "optimizer", (_places(state, STATE), lifetimes.TEMPORARY)
 
 
 def _places(tensors: Iterator[Any], kind: str) -> dict[int, str]:

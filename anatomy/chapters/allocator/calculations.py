@@ -2,8 +2,8 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-BLOCKS = 300  # that a step of a small model takes
 KEPT = 'allocator.kept_losses."losses.append(loss)".direction=validation.kept_bytes'
+EMPTIED = 'allocator.costs."64 MiB"."cache emptied".median_s'
 
 
 @calculation("batches-until-full", unit="batches", memory="machine:memory_bytes", kept=KEPT)
@@ -12,17 +12,7 @@ def batches_until_full(memory: float, kept: float) -> float:
     return memory // kept
 
 
-@calculation(
-    "blocks-without-a-cache",
-    unit="s",
-    emptied='allocator.costs."32 MiB"."cache emptied".median_s',
-)
+@calculation("blocks-without-a-cache", unit="s", emptied=EMPTIED)
 def blocks_without_a_cache(emptied: float) -> float:
-    """300 blocks of 32 MiB, each from the driver and back to it."""
-    return BLOCKS * emptied
-
-
-@calculation("blocks-with-a-cache", unit="s", cached='allocator.costs."32 MiB"."cached".median_s')
-def blocks_with_a_cache(cached: float) -> float:
-    """300 blocks of 32 MiB, each from PyTorch's cache."""
-    return BLOCKS * cached
+    """300 blocks of 64 MiB, each from the driver and back to it."""
+    return 300 * emptied

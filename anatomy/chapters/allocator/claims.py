@@ -1,7 +1,7 @@
 """What PyTorch's caching allocator saves, what splits its memory, and what holds it."""
 
 from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, quotient, time_of
+from anatomy.claims.table import Table
 from anatomy.table import units
 
 COSTS, STEP = Need("allocator.costs"), Need("allocator.training_step")
@@ -9,7 +9,6 @@ PATTERN, LOSSES = Need("allocator.fragmentation"), Need("allocator.kept_losses")
 CACHED, EMPTIED = "cached", "cache emptied"
 KEPT = "losses.append(loss)"
 CHEAP = 10  # times cheaper, at the least, for it to matter which
-FLAT = 2  # times longer, at the most, for a time that size hardly changes
 NOTHING = 2**16  # bytes of a kept loss: a few scalars, each in a block of its own
 
 
@@ -26,19 +25,6 @@ def cached_blocks_are_cheap(costs: Table) -> Finding:
             ratio = costs.ratio(EMPTIED, CACHED, op=row["op"])
             case(ratio.at_least(CHEAP), ratio, f"{row['op']} {ratio.text}")
     return cases.finding(f"The driver over the cache: {cases.said()}.")
-
-
-@claim(
-    COSTS,
-    statement="A block from PyTorch's cache costs hardly more if it is a thousand times as large.",
-    topic="memory",
-)
-def cached_blocks_cost_the_same(costs: Table) -> Finding:
-    """The largest cached block takes at most twice the time of the smallest."""
-    rows = sorted(costs.select(variant=CACHED), key=lambda row: row["asked_bytes"])
-    ends = rows[-1]["op"], rows[0]["op"]
-    over = quotient(*(time_of(costs.measured(CACHED, op=op)) for op in ends))
-    return answer(over.at_most(FLAT), f"{' over '.join(ends)}: {over.text}.", over)
 
 
 def _last(pattern: Table, way: str) -> dict:

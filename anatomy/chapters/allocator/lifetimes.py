@@ -2,64 +2,44 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
-ALLOCATED, FREED = "alloc", "free_completed"  # words of torch.cuda.memory._snapshot
 TEMPORARY = "temporary"
-
-
-class Event(NamedTuple):
-    """One block that was handed out, or came back; `address` is null of no block."""
-
-    action: str
-    address: int
-    bytes: int
-
-
-class Mark(NamedTuple):
-    """What lives after so many events: what the blocks at these addresses are, and what all others
-    are that were handed out since the mark before."""
-
-    events: int
-    kinds: Mapping[int, str]
-    others: str = TEMPORARY
+Event = tuple[str, int, int]  # what was done, with the block at which address, and its bytes
+# After so many events: what lives at these addresses, and what all else is that was handed out
+# since the mark before.
+Mark = tuple[int, Mapping[int, str], str]
 
 
 def events(trace: Iterable[Mapping[str, Any]]) -> list[Event]:
-    """The blocks of a device's trace, in order; what the driver gave or took is left out."""
-    wanted = (each for each in trace if each["action"] in (ALLOCATED, FREED))
-    return [Event(each["action"], each["addr"], each["size"]) for each in wanted]
+    """The blocks of a device's trace that were handed out or came back, in order; what the driver
+    gave or took is left out."""
+    wanted = ("alloc", "free_completed")
+    return [(x["action"], x["addr"], x["size"]) for x in trace if x["action"] in wanted]
 
 
-def blocks(record: Sequence[Event], marks: Sequence[Mark]) -> list[dict[str, Any]]:
+def blocks(record: Sequence[Event], marks: Iterable[Mark]) -> list[dict[str, Any]]:
     """Each block that was handed out: its kind, its bytes, and at which events it came and went
     (None where it stayed). A block is what the first mark says that it lived to see."""
     found: list[dict[str, Any]] = []
     living: dict[int, dict[str, Any]] = {}
-    left = list(marks)
-    for number, event in enumerate(record):
-        while left and left[0].events <= number:
-            _name(living, left.pop(0))
-        if event.action == ALLOCATED:
-            block = {"kind": None, "bytes": event.bytes, "born": number, "died": None}
-            living[event.address] = block
-            found.append(block)
-        elif block := living.pop(event.address, None):
-            block["died"] = number
-    for mark in left:
-        _name(living, mark)
+    begun = 0
+    for upto, kinds, others in marks:
+        for number, (action, address, size) in enumerate(record[begun:upto], start=begun):
+            if action == "alloc":
+                block = {"kind": None, "block_bytes": size, "born_event": number}
+                living[address] = block | {"died_event": None}
+                found.append(living[address])
+            elif address in living:
+                living.pop(address)["died_event"] = number
+        for address, block in living.items():
+            block["kind"] = block["kind"] or kinds.get(address, others)
+        begun = upto
     return [block | {"kind": block["kind"] or TEMPORARY} for block in found]
 
 
-def _name(living: Mapping[int, dict[str, Any]], mark: Mark) -> None:
-    for address, block in living.items():
-        if block["kind"] is None:
-            block["kind"] = mark.kinds.get(address, mark.others)
-
-
 def levels(rows: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[int]]:
-    """Bytes of each kind that live after each of so many events, from the rows of blocks: each has
-    its `kind` and `block_bytes`, from `born_event` to `died_event` (None where it stayed)."""
+    """Bytes of each kind that live after each of so many events, from the rows of blocks."""
     changes: dict[str, list[int]] = {}
     for row in rows:
         own = changes.setdefault(row["kind"], [0] * (count + 1))

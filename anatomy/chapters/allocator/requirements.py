@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from anatomy.record.requirements import Capacity, Requirement, requires
 
-# Bytes that are asked for.
-SIZES = {"4 KiB": 2**12, "2 MiB": 2**21, "32 MiB": 2**25, "256 MiB": 2**28, "1 GiB": 2**30}
-SMALL_BYTES = 2**20  # up to here a block shares its segment with others
+# Bytes that are asked for. A smaller block comes out of a segment that others may use, which then
+# is not given back to the driver.
+SIZES = {"16 MiB": 2**24, "64 MiB": 2**26, "256 MiB": 2**28, "1 GiB": 2**30}
 FRAGMENTS = 2**30 + 2**27  # what the pattern takes at most
 
 

@@ -3,9 +3,10 @@ the table of its operators."""
 
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,30 +48,25 @@ LISTED = 14  # operators that are kept, by their own time on either side
 # What is in a profile and is no work of the step: our own wait at its end, and the profiler itself.
 OURS = ("cudaDeviceSynchronize", "Activity Buffer Request", "Buffer Flush", "ProfilerStep#")
 Step = Callable[[], None]
-Mark = Callable[[str], AbstractContextManager]
 
 
-def training_step(
-    op: str, where: torch.device, mark: Mark = lambda part: nullcontext(), scale: float = 1.0
-) -> Step:
-    """One step of a transformer with AdamW; `mark` surrounds each of its parts."""
+def training_step(op: str, where: torch.device, scale: float = 1.0) -> Step:
+    """One step of a transformer with AdamW, its parts named for a profiler."""
     size = scaled(op, scale)
     dtype = models.half(where)
     model = models.transformer(size.width, size.layers, where, dtype)
     optimizer = torch.optim.AdamW(model.parameters())
     x = torch.randn(size.batch, size.tokens, size.width, device=where, dtype=dtype)
 
-    # --8<-- [start:step]
     def step() -> None:
         optimizer.zero_grad()
-        with mark("forward"):
+        with record_function("forward"):
             loss = model(x).float().square().mean()
-        with mark("backward"):
+        with record_function("backward"):
             loss.backward()
-        with mark("optimizer"):
+        with record_function("optimizer"):
             optimizer.step()
 
-    # --8<-- [end:step]
     for _ in range(WARM_UPS):
         step()
     return step
@@ -93,7 +89,7 @@ def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 8) -> p
     needs = list(requirements.overhead(memory.capacity(where), device, scale))
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        step = training_step(cell["op"], where, scale=scale)
+        step = training_step(cell["op"], where, scale)
         table = pd.DataFrame(judge.judged(_profiled(cell["op"], step, where, rounds)))
         gone = [name for name in OPTIONS if name not in options_on(where)]
         notes = dict.fromkeys(gone, f"needs a GPU; this is {where.type}")
@@ -131,7 +127,9 @@ def _profiled(op: str, step: Step, where: torch.device, rounds: int) -> list[dic
     told = {name: _told(seen, where) for name, seen in last.items()}
     if BOTH in told:  # what the kernels take is read in a profile, whoever is timed
         told[OFF] = {"busy_s": told[BOTH]["busy_s"]}
-    return [_row(op, name, taken[name], where) | told.get(name, {}) for name in names]
+    known = {"op": op, "quantity": "step_wall", "device": where.type, "launch_inclusive": False}
+    known |= {"method": f"host clock around {STEPS} calls and a synchronize"}
+    return [known | _times(name, taken[name]) | told.get(name, {}) for name in names]
 
 
 def _timed(
@@ -143,21 +141,11 @@ def _timed(
         return watch.wall([step] * STEPS) / STEPS, seen
 
 
-def _row(op: str, name: str, taken: list[float], where: torch.device) -> dict[str, Any]:
+def _times(name: str, taken: list[float]) -> dict[str, Any]:
     role = {OFF: "control", AGAIN: "again"}.get(name, "variant")
-    return {
-        "op": op,
-        "variant": name,
-        "role": role,
-        "control": None if role == "control" else OFF,
-        "quantity": "step_wall",
-        "device": where.type,
-        "launch_inclusive": False,
-        "median_s": median(taken),
-        "blocks_s": taken,
-        "samples": len(taken),
-        "method": f"host clock around {STEPS} calls and a synchronize",
-    }
+    control = None if role == "control" else OFF
+    times = {"median_s": median(taken), "blocks_s": taken, "samples": len(taken)}
+    return {"variant": name, "role": role, "control": control} | times
 
 
 def _told(seen: profile, where: torch.device) -> dict[str, Any]:
@@ -184,21 +172,18 @@ def trace(device: str = "cuda:0") -> pd.DataFrame:
 
 
 def _events(where: torch.device) -> list[dict[str, Any]]:
-    step = training_step(SMALL, where, record_function)
+    step = training_step(SMALL, where)
     events = traces.recorded(step, 1, stopwatch_for(where))
     rows = traces.events_of(events, SMALL)
     host = [event for event in events if event.device_type == DeviceType.CPU]
-    began = next((each.time_range.start for each in host if each.name == profiles.STEP), None)
-    operators = [row for row in rows if row["lane"] == traces.OPERATORS]
-    if began is None or not operators:
-        return rows
-    rows = _telling(rows)
+    began = next((each.time_range.start for each in host if each.name == profiles.STEP), inf)
     inside = [each for each in host if each.time_range.start >= began]
-    first = min(e.time_range.start for e in inside if e.name.startswith("aten::"))
-    zero = first - operators[0]["start_s"] * 1e6  # microseconds, where the rows begin
+    first = min((e.time_range.start for e in inside if e.name.startswith("aten::")), default=0.0)
+    operator = next((row for row in rows if row["lane"] == traces.OPERATORS), {"start_s": 0.0})
+    rows = _telling(rows)
     for event in (each for each in inside if each.name in ("forward", "backward", "optimizer")):
-        ends = (event.time_range.start, event.time_range.end)
-        start, end = (max(0.0, round((each - zero) * 1e-6, 9)) for each in ends)
+        ends = (event.time_range.start - first, event.time_range.end - first)  # microseconds
+        start, end = (max(0.0, round(each * 1e-6 + operator["start_s"], 9)) for each in ends)
         row = {"run": SMALL, "lane": traces.PARTS, "kind": "part", "variant": event.name}
         rows.append(row | {"start_s": start, "end_s": end})
     return rows
@@ -206,7 +191,7 @@ def _events(where: torch.device) -> list[dict[str, Any]]:
 
 def _telling(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The events, by their start, without operators inside of others that launch nothing."""
-    launches = [row["start_s"] for row in rows if row["kind"] == "launch"]
+    launches = [row["start_s"] for row in rows if row.get("kind") == "launch"]
     reached, kept = -1.0, []
     for row in rows:
         if row["lane"] == traces.OPERATORS:

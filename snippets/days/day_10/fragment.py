@@ -78,11 +78,11 @@ def measured():
 if __name__ == "__main__":
     if not torch.cuda.is_available():
         sys.exit("This needs an NVIDIA GPU: a CPU's memory has another allocator.")
-    found = measured()
     if "--json" in sys.argv:
-        print(json.dumps(found))
+        torch.cuda.set_device(sys.argv[-1])
+        print(json.dumps(measured()))
     else:
         print("done: allocated, reserved, free in the largest piece, in MiB")
-        for each in found["steps"]:
+        for each in measured()["steps"]:
             sizes = (each[name] // MIB for name in ("allocated", "reserved", "largest"))
             print(f"{each['done']}:", *sizes)

@@ -1,9 +1,6 @@
 """Profiled steps without a GPU: what the tables hold, and the claims."""
 
-from contextlib import contextmanager
-
 import pytest
-import torch
 
 from anatomy import claims
 from anatomy.chapters.profiling import calculations, profiling, requirements
@@ -12,8 +9,6 @@ from anatomy.figures.diagrams.timelines import timeline
 from anatomy.record.showing import using
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -68,18 +63,6 @@ def test_the_table_of_operators_has_own_times_and_times_with_what_they_call():
     assert (table.total_host_s >= table.self_host_s - 1e-9).all()
     assert set(table.ran_on) == {"CPU"} and not table.index.str.startswith(profiling.OURS).any()
     assert table.calls_a_step["aten::gelu"] == 1, "one layer has one"
-
-
-def test_a_part_is_marked_only_where_it_is_traced():
-    seen = []
-
-    @contextmanager
-    def mark(part):
-        seen.append(part)
-        yield
-
-    profiling.training_step(SMALL, CPU, mark)
-    assert seen == ["forward", "backward", "optimizer"]
 
 
 def verdict(root, name):
