@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,12 @@ CACHED, EMPTIED = "cached", "cache emptied"
 HOW = {"quantity": "host_enqueue", "profile": False, "budget_s": 3.0}
 # How the allocator asks the driver -> what a fresh process is told.
 WAYS = {"default": "expandable_segments:False", "expandable": "expandable_segments:True"}
+READ = "16 of 40 MiB"  # the part of the pattern whose sizes a page tells
 CHILD_S = 60  # seconds after which a fresh process is given up
 WEIGHTS, STATE = "weights and batch", "optimizer state"
 GRADIENTS, ACTIVATIONS = "gradients", "activations"
 STEPS = 2  # recorded: the first makes the optimizer's state
+PARTS = ("forward", "backward", "optimizer")
 ENTRIES = 100_000  # of the allocator's record, far more than these steps make
 LOSSES = 8  # kept
 
@@ -127,16 +129,20 @@ def fragmentation(device: str = "cuda:0") -> pd.DataFrame:
     def measure() -> list[dict[str, Any]]:
         return [row for way in WAYS for row in fragments(way, _in_fresh_process(WAYS[way], where))]
 
-    return _report(requirements.fragmentation, measure, where)
+    sizes = dict.fromkeys(("allocated_bytes", "reserved_bytes", "largest_free_bytes"))
+    told = [{"op": "after", "way": way, "variant": READ} | sizes for way in WAYS]
+    return _report(requirements.fragmentation, measure, where, told)
 
 
-def _report(required: Any, measure: Callable[[], list[dict]], where: torch.device) -> pd.DataFrame:
-    """The rows of what is not timed; or one that says why there are none."""
+def _report(
+    required: Any, measure: Callable[[], list[dict]], where: torch.device, told: Sequence[dict]
+) -> pd.DataFrame:
+    """The rows of what is not timed; or those that pages refer to, `told` why there are none."""
     (need,) = required(memory.capacity(where))
     rows, why = None, need.why_not(memory.capacity(where))
     if not why:
         rows, why = grid.attempt(lambda: _require_gpu(where) or measure(), where)
-    table = pd.DataFrame(rows or [{"variant": need.op, "note": why}])
+    table = pd.DataFrame(rows or [row | {"note": why} for row in told])
     counts = (name for name in table if name.endswith("_event") or name == "piece_bytes")
     return grid.with_counts(table, *counts)
 
@@ -182,7 +188,8 @@ def training_step(device: str = "cuda:0") -> pd.DataFrame:
         came and went. The first rows are what was there before, and where the parts of steps end.
     """
     where = formats.torch_device(device)
-    return _report(requirements.training_step, lambda: list(_recorded_steps(where)), where)
+    told = [{"variant": f"step {STEPS}, {part}", "kind": "part"} for part in PARTS]
+    return _report(requirements.training_step, lambda: list(_recorded_steps(where)), where, told)
 
 
 def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
@@ -254,7 +261,9 @@ def kept_losses(device: str = "cuda:0") -> pd.DataFrame:
             for passes, line, keep in KEEPERS
         ]
 
-    return _report(requirements.kept_losses, measure, where)
+    told = [{"variant": line, "direction": passes} for passes, line, _ in KEEPERS]
+    told = [row | {"kept_bytes": None} for row in told]
+    return _report(requirements.kept_losses, measure, where, told)
 
 
 def _loss(model, x: Tensor, train: bool) -> Tensor:

@@ -1,7 +1,10 @@
 """What PyTorch's caching allocator saves, what splits its memory, and what holds it."""
 
+from collections.abc import Sequence
+
 from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
 from anatomy.claims.table import Table
+from anatomy.judge.rows import Row
 from anatomy.table import units
 
 COSTS, STEP = Need("allocator.costs"), Need("allocator.training_step")
@@ -27,12 +30,18 @@ def cached_blocks_are_cheap(costs: Table) -> Finding:
     return cases.finding(f"The driver over the cache: {cases.said()}.")
 
 
-def _last(pattern: Table, way: str) -> dict:
+def _last(pattern: Table, way: str) -> Row:
     """What became of the large block; Unmeasured where the pattern did not run."""
-    found = [row for row in pattern.select(op="after", way=way) if row["found_room"] is not None]
-    if not found:
-        raise Unmeasured(next((row["note"] for row in pattern if row.get("note")), "not measured"))
-    return found[-1]
+    found = pattern.select(op="after", way=way)[-1:]
+    _require(pattern, found, "found_room")
+    return found[0]
+
+
+def _require(table: Table, rows: Sequence[Row], column: str) -> None:
+    """Raise `Unmeasured` where no row was measured, with the reason that the table gives."""
+    if not rows or any(row.get(column) is None for row in rows):
+        why = next((row["note"] for row in table if row.get("note")), "it was not measured")
+        raise Unmeasured(why)
 
 
 @claim(
@@ -60,7 +69,7 @@ def expandable_segments_find_room(pattern: Table) -> Finding:
     return answer(expandable["found_room"] and not default["found_room"], said)
 
 
-def _outcome(row: dict) -> str:
+def _outcome(row: Row) -> str:
     return "there was room" if row["found_room"] else "out of memory"
 
 
@@ -72,8 +81,7 @@ def _outcome(row: dict) -> str:
 def backward_holds_the_most(step: Table) -> Finding:
     """Of the parts of the second step, backward holds more at once than any other."""
     parts = [row for row in step.select(kind="part") if row["variant"].startswith("step 2")]
-    if not parts:
-        raise Unmeasured(next((row["note"] for row in step if row.get("note")), "not measured"))
+    _require(step, parts, "most_bytes")
     most = {row["variant"].partition(", ")[2]: row["most_bytes"] for row in parts}
     told = ", ".join(f"{part} {units.byte_count(size)}" for part, size in most.items())
     return answer(max(most, key=most.get) == "backward", f"At most held in {told}.")
@@ -86,9 +94,9 @@ def backward_holds_the_most(step: Table) -> Finding:
 )
 def kept_losses_hold_activations(losses: Table) -> Finding:
     """What a kept loss holds: next to nothing after backward(), and far more without it."""
-    kept = {row["direction"]: row.get("kept_bytes") for row in losses.select(variant=KEPT)}
-    if not kept:
-        raise Unmeasured(next((row["note"] for row in losses if row.get("note")), "not measured"))
+    rows = losses.select(variant=KEPT)
+    _require(losses, rows, "kept_bytes")
+    kept = {row["direction"]: row["kept_bytes"] for row in rows}
     told = ", ".join(f"{passes} {units.byte_count(size)}" for passes, size in kept.items())
     holds = kept["training"] <= NOTHING and kept["validation"] >= CHEAP * NOTHING
     return answer(holds, f"By each loss: {told}.")

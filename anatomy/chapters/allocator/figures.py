@@ -34,7 +34,7 @@ def memory_of_a_step(*, caption: str | None = None) -> str:
     def draw() -> str:
         table = found.recording.rows
         parts = [row for row in table if row.get("kind") == "part"]
-        if not parts:
+        if units.missing(parts[-1].get("died_event")):
             return spans.gap_because(table[0].get("note") or "not measured")
         blocks = [row for row in table if not units.missing(row.get("block_bytes"))]
         seen = levels(blocks, parts[-1]["died_event"])

@@ -5,11 +5,12 @@ from anatomy.judge.rules import rule
 from anatomy.table import units
 
 ACTIVATIONS = "activations"
+COLUMNS = ("live_bytes", "most_bytes", "activations_share")
 
 
 @rule(
     "allocator.training_step",
-    columns=("live_bytes", "most_bytes", "activations_share"),
+    columns=COLUMNS,
     source="block_bytes from born_event to died_event",
 )
 def held(rows, known):
@@ -17,7 +18,8 @@ def held(rows, known):
     these are activations."""
     parts = [(place, row) for place, row in enumerate(rows) if row.get("kind") == "part"]
     blocks = [row for row in rows if not units.missing(row.get("block_bytes"))]
-    if not parts or not blocks:
+    if not blocks:
+        yield from ((place, dict.fromkeys(COLUMNS)) for place, _ in parts)
         return
     by_kind = levels(blocks, parts[-1][1]["died_event"])
     total = [sum(each) for each in zip(*by_kind.values(), strict=True)]

@@ -24,8 +24,8 @@ def order(rows, known):
         ("GPU", "self_device_s", "kernel_place"),
     ):
         own = [(place, row) for place, row in enumerate(rows) if row.get("ran_on") == side]
-        whole = sum(row[time] for _, row in own)
-        own.sort(key=lambda each: -each[1][time])
-        for number, (place, row) in enumerate(own, start=1):
-            share = {"host_self_share": row[time] / whole} if side == "CPU" and whole else {}
-            yield place, {name: number} | share
+        spent = {place: row.get(time) or 0.0 for place, row in own}
+        whole = sum(spent.values())
+        for number, place in enumerate(sorted(spent, key=lambda at: -spent[at]), start=1):
+            share = spent[place] / whole if whole and side == "CPU" else None
+            yield place, {name: number, "host_self_share": share}

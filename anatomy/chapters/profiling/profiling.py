@@ -2,7 +2,7 @@
 the table of its operators."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice
@@ -44,6 +44,13 @@ AGAIN = f"{OFF} (again)"
 # step after which no further one is begun.
 STEPS, FEWEST_ROUNDS, BUDGET_S = 4, 6, 8.0
 WARM_UPS = 5
+# Columns of the table of operators, and what the profiler calls them; it counts microseconds.
+TIMES = {
+    "self_host_s": "self_cpu_time_total",
+    "total_host_s": "cpu_time_total",
+    "self_device_s": "self_device_time_total",
+    "total_device_s": "device_time_total",
+}
 LISTED = 14  # operators that are kept, by their own time on either side
 # What is in a profile and is no work of the step: our own wait at its end, and the profiler itself.
 OURS = ("cudaDeviceSynchronize", "Activity Buffer Request", "Buffer Flush", "ProfilerStep#")
@@ -96,7 +103,7 @@ def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 8) -> p
         return grid.with_refused(table, cell, notes, quantity="step_wall", where=where)
 
     how = {"variants": [OFF, *OPTIONS], "quantity": "step_wall", "where": where}
-    how["promised"] = ("gpu_idle_share", "event_count", "trace_bytes")
+    how["promised"] = ("busy_s", "gpu_idle_share", "event_count", "trace_bytes")
     cells = [{"op": need.op} for need in needs]
     table = grid.measure_cells(cells, measure, required=needs, **how)
     return grid.with_counts(table, "event_count", "trace_bytes")
@@ -168,7 +175,7 @@ def trace(device: str = "cuda:0") -> pd.DataFrame:
     Returns:
         One row per event of torch.profiler. It slows the host, so gaps are wider than without it.
     """
-    return _small(device, _events)
+    return _small(device, _events, [{"run": SMALL, "lane": None}])
 
 
 def _events(where: torch.device) -> list[dict[str, Any]]:
@@ -209,17 +216,20 @@ def averages(device: str = "cuda:0") -> pd.DataFrame:
     Returns:
         One row per name among those with the most time of their own: times and calls of one step.
     """
-    return _small(device, _averaged)
+    row = dict.fromkeys(("calls_a_step", *TIMES))
+    return _small(device, _averaged, [row | {"ran_on": side} for side in ("CPU", "GPU")])
 
 
-def _small(device: str, measure: Callable[[torch.device], list[dict]]) -> pd.DataFrame:
-    """The rows of what is read off a profile of the small step; or one that says why not."""
+def _small(
+    device: str, measure: Callable[[torch.device], list[dict]], told: Sequence[dict]
+) -> pd.DataFrame:
+    """The rows of what is read off a profile of the small step; or those that say why not."""
     where = formats.torch_device(device)
     (need,) = requirements.small(memory.capacity(where), device)
     rows, why = None, need.why_not(memory.capacity(where))
     if not why:
         rows, why = grid.attempt(partial(measure, where), where)
-    return pd.DataFrame(rows or [{"variant": need.op, "note": why}])
+    return pd.DataFrame(rows or [{"variant": need.op, "note": why} | row for row in told])
 
 
 def _averaged(where: torch.device) -> list[dict[str, Any]]:
@@ -230,12 +240,7 @@ def _averaged(where: torch.device) -> list[dict[str, Any]]:
         if each.key.startswith(OURS) or getattr(each, "is_user_annotation", False):
             continue
         on_gpu = each.device_type != DeviceType.CPU
-        times = {
-            "self_host_s": each.self_cpu_time_total,
-            "total_host_s": each.cpu_time_total,
-            "self_device_s": each.self_device_time_total,
-            "total_device_s": each.device_time_total,
-        }
+        times = {name: getattr(each, of) for name, of in TIMES.items()}
         row = {"variant": each.key[: traces.LONGEST], "ran_on": "GPU" if on_gpu else "CPU"}
         row |= {"calls_a_step": each.count / (STEPS + 1)}
         rows.append(row | {name: us * 1e-6 / (STEPS + 1) for name, us in times.items()})
@@ -243,4 +248,8 @@ def _averaged(where: torch.device) -> list[dict[str, Any]]:
     kept = sorted(host, key=lambda row: -row["self_host_s"])[:LISTED]
     busy = [row for row in rows if row["self_device_s"]]
     kept += sorted(busy, key=lambda row: -row["self_device_s"])[:LISTED]
-    return [row for row in rows if row in kept]
+    found = [row for row in rows if row in kept]
+    if not any(row["ran_on"] == "GPU" for row in found):
+        row = {"variant": "no kernel", "ran_on": "GPU", "note": "no kernel was recorded"}
+        found.append(row)
+    return found

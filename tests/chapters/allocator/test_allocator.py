@@ -79,6 +79,19 @@ def test_parts_of_a_step_name_the_gradients_and_the_state(toy, monkeypatch):
     assert len(parts["optimizer"][0]) >= 2 * len(weights)
 
 
+def test_two_steps_are_recorded_part_by_part(toy, monkeypatch):
+    upto = iter(range(2, 14, 2))  # two blocks in each part
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda *given, **how: None)
+    record = [("alloc", at, 100) for at in range(12)]
+    monkeypatch.setattr(allocator, "_record", lambda where: record[: next(upto)])
+    before, *rows = allocator._recorded_steps(torch.device("cpu"))
+    assert before["block_bytes"] > 0 and before["kind"] == "weights and batch"
+    ends = {row["variant"]: row["died_event"] for row in rows if row["kind"] == "part"}
+    assert next(iter(ends)) == "step 1, forward" and list(ends.values()) == [2, 4, 6, 8, 10, 12]
+    kinds = [row["kind"] for row in rows if row["kind"] != "part"]
+    assert kinds == (["activations"] * 2 + ["temporary"] * 4) * 2
+
+
 def test_a_kept_loss_is_what_stays_allocated(toy, monkeypatch):
     held = iter((1000, 1000 + 8 * 512))
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: next(held))
