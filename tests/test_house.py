@@ -75,11 +75,13 @@ SOURCES = [
 PRICE = 300, 200
 # Chapters that cost more, with what they cost, rounded up; they may become cheaper.
 DEARER = {
+    "allocator": (720, 285),
     "coalescing": (450, 200),
     "dispatch": (450, 190),
     "launches": (380, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
+    "profiling": (420, 200),
     "roofline": (1220, 600),  # for three days
     "timing": (530, 210),
 }

@@ -83,6 +83,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
     "ladder.training": TRACED
     | {"width": 32, "batch": 2, "sequence": 16, "iters": 6, "budget_s": 0.05},
+    "profiling.overhead": {"device": "cpu", "scale": 0.01, "rounds": 1},
     "roofline.first_layer": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
     "roofline.operations": {"device": "cpu", "scale": 1e-6, "iters": 6, "budget_s": 0.02},
     "autograd_graph.census": NARROW | {"seq": 16},

@@ -36,6 +36,8 @@ FORGOTTEN = {
     "day_07": ("on.l2_bytes / 2", "on.l2_bytes"),
     "day_08": ("1 + floor", "1"),  # that equals differ, too
     "day_09": (" and key in table", ""),  # that an operator has no code for some keys
+    "day_10": ("merged and not merged[-1][2]", "False"),  # that free neighbours become one
+    "day_11": ("max(start, reached)", "start"),  # that two streams run at the same time
 }
 
 
