@@ -105,8 +105,8 @@ def _chip(row: rows.Row) -> str:
 
 # What a line of the code is explained by; the first that fits. Triton's and C++'s.
 NOTES = {
-    r"def triton_|void +kernel": "What is in it, as a name: `poi` is pointwise, `red` and `per` are "
-    "reductions. Then come the operations, each kind once.",
+    r"def triton_|void +kernel": "What is in it, as a name: `poi` is pointwise, `red` and `per` "
+    "are reductions. Then come the operations, each kind once.",
     r"xnumel = ": "The size, as a constant: this kernel is for this shape.",
     r"tl\.program_id": "Where this program's block begins.",
     r"tl\.arange": "The numbers of its elements, all at once.",
