@@ -34,6 +34,8 @@ FORGOTTEN = {
     "day_05": ("size - 1", "0"),  # an element across the end of a sector
     "day_06": ("min(peak, bandwidth * intensity)", "bandwidth * intensity"),
     "day_07": ("on.l2_bytes / 2", "on.l2_bytes"),
+    "day_12": ("values[place]", "values[-1]"),  # that a line may take an older value
+    "day_13": (' or op.kind == "matmul"', ""),  # that a matmul waits for whole matrices
 }
 
 
