@@ -2,6 +2,7 @@
 
 import functools
 import re
+import textwrap
 from collections.abc import Callable
 from importlib import util
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.capture import requirements
-from anatomy.chapters.capture.requirements import ELEMENTS
+from anatomy.chapters.capture.requirements import ELEMENTS, LARGE
 from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
@@ -48,7 +49,7 @@ def catalogue(device: str = "cuda:0") -> pd.DataFrame:
             found = script.tried(name, way, where)
             error = grid.reason_of(found.error) if found.error else None
             told = {"op": name, "variant": way, "device": where.type, "outcome": found.outcome}
-            told |= {"stage": found.stage, "error": error, "breaks": found.breaks}
+            told |= {"failed_at": found.stage, "error": error, "breaks": found.breaks}
             rows.append(told | {"deprecated": found.deprecated})
     return grid.with_counts(pd.DataFrame(rows), "breaks")
 
@@ -116,8 +117,7 @@ def _timed(cell: grid.Cell, where: torch.device, backend, scale, iters, budget_s
         reference=lambda: gate(x.double()),
         quantity="step_wall",
         op=cell["op"],
-        bytes=2 * x.nbytes,
-        limit="copy",
+        **({"bytes": 2 * x.nbytes, "limit": "copy"} if cell["op"] == LARGE else {}),
         device=where,
         iters=iters,
         budget_s=budget_s,
@@ -147,30 +147,22 @@ def code(device: str = "cuda:0") -> pd.DataFrame:
 
     with torch.no_grad(), without_caches():
         found, why = grid.attempt(act, where, (Exception,))
-    rows = [{"variant": part, "code": (found or {}).get(part)} for part in (KERNEL, CALL)]
+    rows = [{"variant": part, "generated": (found or {}).get(part)} for part in (KERNEL, CALL)]
     return pd.DataFrame([told | row | {"note": why or None} for row in rows])
 
 
 def parts(written: str) -> dict[str, str]:
     """The kernel and the call of it, of what Inductor wrote; AnatomyError where they are not there
     as they were in torch 2.11 to 2.13."""
-    found = {}
-    for part, begins in {KERNEL: r"(?:def triton_|extern \"C\")", CALL: r"def call\("}.items():
-        lines = written.splitlines()
-        first = next((n for n, line in enumerate(lines) if re.match(rf"\s*{begins}", line)), None)
-        if first is None:
-            raise AnatomyError(f"Inductor's code has no {part}: mend `parts` for this torch.")
-        indent = len(lines[first]) - len(lines[first].lstrip())
-        kept = [lines[first][indent:]]
-        for line in lines[first + 1 :]:
-            closing = part == KERNEL and line.startswith("'''")
-            outside = part == CALL and line.strip() and len(line) - len(line.lstrip()) <= indent
-            if closing or outside:
-                break
-            if line.strip() and not line.lstrip().startswith(("#", "//")):
-                kept.append(line[indent:])
-        found[part] = "\n".join(kept)
-    return found
+    plain = re.sub(r"(?m)^\s*(?:#|//).*\n", "", written)
+    patterns = {
+        KERNEL: r"^(?:def triton_|extern \"C\").*?(?=\s*^''')",
+        CALL: r"^ *def call\(.*?return [^\n]*",
+    }
+    found = {part: re.search(like, plain, re.M | re.S) for part, like in patterns.items()}
+    if lacking := [part for part, each in found.items() if each is None]:
+        raise AnatomyError(f"Inductor's code has no {lacking[0]}: mend `parts` for this torch.")
+    return {part: textwrap.dedent(each[0]) for part, each in found.items()}
 
 
 @functools.cache

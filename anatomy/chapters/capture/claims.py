@@ -119,10 +119,10 @@ def small_calls_gain_too(calls: Table) -> Finding:
 def two_cosines_are_one_kernel(code: Table) -> Finding:
     """Counted in the code of the kernel that the compiler wrote."""
     row = code.row("kernel")
-    if not row.get("code"):
+    if not row.get("generated"):
         raise Unmeasured(row.get("note") or "no code was recorded")
     reads, cosines, writes = (
-        sum(row["code"].count(name) for name in names) for names in (READS, COSINES, WRITES)
+        sum(row["generated"].count(name) for name in names) for names in (READS, COSINES, WRITES)
     )
     seen = f"{reads} reads, {cosines} cosines, {writes} writes in its kernel."
     return answer((reads, cosines, writes) == (1, 2, 1), seen, Measured.counted(reads + writes))

@@ -7,15 +7,20 @@ from typing import NamedTuple
 
 from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
 from anatomy.figures.text import spans
 from anatomy.judge import rows
 from anatomy.record.showing import current
 
 BRANCH = "if on a tensor"
-# Outcome -> the verdict whose mark and tone it has.
-CHIPS = {"right": "holds", "graph break": "holds in part", "wrong answer": "fails"}
-CHIPS |= {"print lost": "fails", "error": "inconclusive"}
+# Outcome -> a word for it in a narrow column, and the verdict whose mark and tone it has.
+CHIPS = {
+    "right": ("right", "holds"),
+    "graph break": ("break", "holds in part"),
+    "wrong answer": ("wrong", "fails"),
+    "print lost": ("no print", "fails"),
+    "error": ("error", "inconclusive"),
+}
 LANE, BOX = 58.0, 24.0  # pixels: of a way, and of a piece of its graph
 
 
@@ -52,30 +57,39 @@ def kept(*, caption: str | None = None) -> str:
 
 
 def _said(row: rows.Row) -> str:
-    return f"{row['outcome']} at {row['stage']}" if row.get("stage") else row["outcome"]
+    return f"{row['outcome']} at {row['failed_at']}" if row.get("failed_at") else row["outcome"]
 
 
 def _lanes(sheet: Canvas, said: dict[str, str]) -> None:
-    for number, (way, (pieces, how)) in enumerate(KEPT.items()):
-        top = number * LANE
+    desk = sheet.width > 500
+    top = 0.0
+    for way, (pieces, how) in KEPT.items():
         outcome = said[way]
         good = outcome.startswith(("right", "graph break"))
         sheet.words(1, top + 14, way, bold=True, code=True)
         sheet.words(sheet.width - 1, top + 14, outcome, bold=True, anchor="end",
                     colour=GOOD if good else BAD)  # fmt: skip
-        x = 1.0
-        for graph, several in groupby(pieces, key=lambda piece: piece[1]):
-            begun = x
-            for text, _ in several:
-                wide = canvas.wide(text, 11.5, code=True) + 14
-                tone = QUIET if graph is None else GOOD
-                sheet.box(x, top + 22, wide, BOX, fill=tone, opacity=0.25, edge=LINE)
-                sheet.words(x + wide / 2, top + 38, text, anchor="middle", code=True, size=11.5)
-                x += wide + 3
-            if graph is not None:
-                sheet.box(begun, top + 22, x - 3 - begun, BOX, edge=GOOD)
-            x += 9
-        sheet.words(x, top + 38, how, colour=MUTED if pieces else INK, size=11)
+        x = _pieces(sheet, pieces, top + 22)
+        beside = desk or not pieces
+        sheet.words(x if beside else 1, top + (38 if beside else 62), how, colour=MUTED, size=11)
+        top += LANE if beside else LANE + 20
+
+
+def _pieces(sheet: Canvas, pieces: tuple[tuple[str, int | None], ...], y: float) -> float:
+    """Boxes, those of a graph in a frame; returns where they end."""
+    x = 1.0
+    for graph, several in groupby(pieces, key=lambda piece: piece[1]):
+        begun = x
+        for text, _ in several:
+            wide = canvas.wide(text, 11.5, code=True) + 14
+            tone = QUIET if graph is None else GOOD
+            sheet.box(x, y, wide, BOX, fill=tone, opacity=0.25, edge=LINE)
+            sheet.words(x + wide / 2, y + 16, text, anchor="middle", code=True, size=11.5)
+            x += wide + 3
+        if graph is not None:
+            sheet.box(begun, y, x - 3 - begun, BOX, edge=GOOD)
+        x += 9
+    return x
 
 
 def outcomes(*, caption: str | None = None) -> str:
@@ -89,18 +103,18 @@ def outcomes(*, caption: str | None = None) -> str:
             [tables.code(op), *(_chip(row) for row in rows.select(table, op=op))]
             for op in rows.names(table, "op")
         ]
-        heads = ["function", *across]
+        heads = ["function", *(way.partition(".symbolic")[0] for way in across)]
         return tables.listed(heads, lines, "What each way makes of each function", "outcomes")
 
     return framing.exhibit(found, caption, draw)
 
 
 def _chip(row: rows.Row) -> str:
-    mark, kind = tables.CHIPS[CHIPS[row["outcome"]]]
-    more = f" ({row['breaks']})" if row.get("breaks") else ""
-    hover = f' title="{escape(row["error"])}"' if row.get("error") else ""
-    inside = f'<span class="mark" aria-hidden="true">{mark}</span>{escape(_said(row) + more)}'
-    return f'<span class="chip {kind}"{hover}>{inside}</span>'
+    word, like = CHIPS[row["outcome"]]
+    mark, kind = tables.CHIPS[like]
+    told = ": ".join(filter(None, (_said(row), row.get("error"))))
+    inside = f'<span class="mark" aria-hidden="true">{mark}</span>{word}'
+    return f'<span class="chip {kind}" title="{escape(told)}">{inside}</span>'
 
 
 # What a line of the code is explained by; the first that fits. Triton's and C++'s.
@@ -127,17 +141,16 @@ NOTES = {
 
 
 def annotated(part: str, *, caption: str | None = None) -> str:
-    """The code that the compiler wrote, beside it what a line says: `kernel`, or the `call`."""
+    """The code that the compiler wrote, under a line what it says: `kernel`, or the `call`."""
     found = current().find("capture.code")
 
     def draw() -> str:
         row = rows.select(found.recording.rows, variants=[part])[0]
-        if not row.get("code"):
+        if not row.get("generated"):
             return spans.gap_because(row.get("note") or "not recorded")
-        lines = [[_line(text), explained(text)] for text in row["code"].splitlines()]
-        return tables.listed(
-            ["code", "what it says"], lines, f"Generated code: {part}", "annotated"
-        )
+        lines = [[_line(text)] for text in row["generated"].splitlines()]
+        label = f"Generated code, the {part}"
+        return tables.listed(["the code, and what it says"], lines, label, "annotated")
 
     return framing.exhibit(found, caption, draw)
 
@@ -149,5 +162,7 @@ def explained(line: str) -> str:
 
 
 def _line(text: str) -> str:
-    indent = len(text) - len(text.lstrip())
-    return "&nbsp;" * indent + f"<code>{escape(text.lstrip())}</code>"
+    indent = "&nbsp;" * (len(text) - len(text.lstrip()))
+    note = explained(text)
+    under = f'<br>{indent}<span class="ci">{note}</span>' if note else ""
+    return f"{indent}<code>{escape(text.lstrip())}</code>{under}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, Canvas
 from anatomy.figures.diagrams.trips import Kernel, panel
 from anatomy.figures.text import spans
 from anatomy.judge import rows
@@ -14,7 +14,6 @@ from anatomy.table import units
 from anatomy.table.errors import lookup
 
 EAGER, COMPILED, TEMPLATE = "eager", "compiled", "Triton template"
-GAP = 46.0  # pixels between two panels
 Kernels = tuple[Kernel, ...]
 # Pattern -> its kernels eager, and fused as it is drawn; the recording says how many there were.
 DRAWN: dict[str, tuple[Kernels, Kernels]] = {
@@ -85,16 +84,13 @@ def _told(table: Sequence[Mapping[str, Any]], op: str, way: str) -> tuple[str, s
 
 def _panels(sheet: Canvas, drawn: dict, told: dict[str, tuple[str, str]]) -> None:
     top = 14.0
-    desk = sheet.width > 500
     for op, pair in drawn.items():
         sheet.words(1, top, op, bold=True, code=True, size=13)
         places = max(2, len(pair[0]))
         for at, (kernels, said) in enumerate(zip(pair, told[op], strict=True)):
             tone = BAD if at == 0 or len(kernels) == len(pair[0]) else GOOD
-            bottom = panel(sheet, top + 22, sheet.width, said, kernels, places, tone) + 18
-            top = bottom + 6
-        sheet.line((1, top + 8), (sheet.width, top + 8), colour=QUIET)
-        top += 30 if desk else 34
+            top = panel(sheet, top + 22, sheet.width, said, kernels, places, tone) + 24
+        top += 26
 
 
 def counted(*, caption: str | None = None) -> str:

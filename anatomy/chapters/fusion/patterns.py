@@ -30,69 +30,40 @@ def tensors(side: int, where: torch.device) -> dict[str, Tensor]:
                      "few": square["x"][0, :1024].clone(), "order": rows}  # fmt: skip
 
 
-# --8<-- [start:patterns]
-def cosines(x):
-    return x.cos().cos()
-
-
-def both(x):
-    return x.sin(), x.cos()
-
-
-def unrelated(x, w):
-    return x.sin(), w.cos()
-
-
-def broadcast(x, row, column):
-    return x * row + column
-
-
-def gather(x, order):
-    return x[order].sin()
-
-
-def sum_of_squares(x):
-    return (x * x).sum(-1)
-
-
-def softmax(x):
+def _softmax(x: Tensor) -> Tensor:
     e = torch.exp(x - x.amax(-1, keepdim=True))
     return e / e.sum(-1, keepdim=True)
 
 
-def over_row_sum(x):
-    return x / x.sum(-1, keepdim=True)
-
-
-def over_sum(x):
-    return x / x.sum()
-
-
-def gated(x, w, b):
+def _gate(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return torch.sigmoid(torch.relu(x * w + b))
 
 
-# --8<-- [end:patterns]
+def _apart(x: Tensor, y: Tensor) -> Outputs:
+    return x.sin(), y.cos()
 
-COMBINED = {"combo_kernels": True}
+
+# Kinds, and the words of the table for them.
+DOWN, ACROSS, APART, SHAPES = "vertical", "horizontal", "nothing shared", "different shapes"
+INTO, ROWS, ALL = "into a reduction", "through row reductions", "through a full reduction"
 PATTERNS = {
-    "x.cos().cos()": Pattern("vertical", cosines, ("x",), (2, 2), (1, 1)),
-    "x.sin(), x.cos()": Pattern("horizontal", both, ("x",), (2, 2), (1, 2)),
-    "x.sin(), y.cos()": Pattern("nothing shared", unrelated, ("x", "w"), (2, 2), (2, 2)),
+    "x.cos().cos()": Pattern(DOWN, lambda x: x.cos().cos(), ("x",), (2, 2), (1, 1)),
+    "x.sin(), x.cos()": Pattern(ACROSS, lambda x: (x.sin(), x.cos()), ("x",), (2, 2), (1, 2)),
+    "x.sin(), y.cos()": Pattern(APART, _apart, ("x", "w"), (2, 2), (2, 2)),
     "x.sin(), y.cos(), combo kernels": Pattern(
-        "nothing shared", unrelated, ("x", "w"), (2, 2), (2, 2), COMBINED
+        APART, _apart, ("x", "w"), (2, 2), (2, 2), {"combo_kernels": True}
     ),
     "x * row + column": Pattern(
-        "different shapes", broadcast, ("x", "row", "column"), (2, 2), (1, 1)
+        SHAPES, lambda x, row, column: x * row + column, ("x", "row", "column"), (2, 2), (1, 1)
     ),
-    "x[order].sin()": Pattern("different shapes", gather, ("x", "order"), (2, 2), (1, 1)),
-    "(x * x).sum(-1)": Pattern("into a reduction", sum_of_squares, ("x",), (2, 1), (1, 0)),
-    "softmax by hand": Pattern("through row reductions", softmax, ("x",), (5, 3), (1, 1)),
-    "x / x.sum(-1)": Pattern("through row reductions", over_row_sum, ("x",), (2, 1), (1, 1)),
-    "x / x.sum()": Pattern("through a full reduction", over_sum, ("x",), (2, 1), (2, 1)),
-    "x / x.sum(), 1024 elements": Pattern(
-        "through a full reduction", over_sum, ("few",), (0, 0), (0, 0)
+    "x[order].sin()": Pattern(
+        SHAPES, lambda x, order: x[order].sin(), ("x", "order"), (2, 2), (1, 1)
     ),
-    "gate, full w and b": Pattern("vertical", gated, ("x", "w", "b"), (6, 4), (3, 1)),
-    "gate, vectors": Pattern("vertical", gated, ("x", "row", "column"), (4, 4), (1, 1)),
+    "(x * x).sum(-1)": Pattern(INTO, lambda x: (x * x).sum(-1), ("x",), (2, 1), (1, 0)),
+    "softmax by hand": Pattern(ROWS, _softmax, ("x",), (5, 3), (1, 1)),
+    "x / x.sum(-1)": Pattern(ROWS, lambda x: x / x.sum(-1, keepdim=True), ("x",), (2, 1), (1, 1)),
+    "x / x.sum()": Pattern(ALL, lambda x: x / x.sum(), ("x",), (2, 1), (2, 1)),
+    "x / x.sum(), 1024 elements": Pattern(ALL, lambda x: x / x.sum(), ("few",), (0, 0), (0, 0)),
+    "gate, full w and b": Pattern(DOWN, _gate, ("x", "w", "b"), (6, 4), (3, 1)),
+    "gate, vectors": Pattern(DOWN, _gate, ("x", "row", "column"), (4, 4), (1, 1)),
 }

@@ -10,7 +10,6 @@ CHAINS = ("multiplications", "cosines")
 # Elements of a chain's tensor: 1 GiB, so that no cache keeps a part of it that would count. The
 # side of the patterns' square tensors, of 256 MiB, and of the matrices.
 ELEMENTS, SIDE, MATRIX = 2**28, 8192, 4096
-SMALL = 4  # a scale that leaves less than this is none
 # Tensors that are there at once: a pattern's, in float32 and in float64.
 TENSORS, WIDE = 7, 6
 

@@ -58,7 +58,7 @@ def catalogue(root: Path, deprecated: bool = True, **params: Any) -> Path:
         for way, outcome in zip(ways().WAYS, outcomes, strict=True):
             told = {"op": op, "variant": way, "device": "cuda", "outcome": outcome}
             late = op == "if on a shape" and way == "export"
-            told |= {"stage": ("call" if late else "capture") if outcome == ERROR else None}
+            told |= {"failed_at": ("call" if late else "capture") if outcome == ERROR else None}
             told |= {"error": "TraceError: a branch on data" if outcome == ERROR else None}
             told |= {"breaks": int(outcome == BREAK) if way == "compile" else None}
             rows.append(told | {"deprecated": deprecated and way in OLD})
@@ -70,8 +70,9 @@ def calls(root: Path, **params: Any) -> Path:
     """A recording of `capture.calls`: who fuses is fast where tensors are large."""
     rows = []
     for op, ratios in RATIOS.items():
+        how = {"bytes": 2**29, "limit": "copy"} if op == "large input" else {}
         rows += synthetic.compared(
-            op, "step_wall", EAGER_S[op], dict(ratios), control="eager", bytes=2**29, limit="copy"
+            op, "step_wall", EAGER_S[op], dict(ratios), control="eager", **how
         )
     for row in rows:
         row["setup_s"] = None if row["variant"].startswith("eager") else 0.5
@@ -82,6 +83,6 @@ def calls(root: Path, **params: Any) -> Path:
 def code(root: Path, kernel: str = KERNEL, **params: Any) -> Path:
     """A recording of `capture.code`."""
     told = {"op": "x.cos().cos()", "device": "cuda", "note": None}
-    rows = [told | {"variant": part, "code": text}
+    rows = [told | {"variant": part, "generated": text}
             for part, text in {"kernel": kernel, "call": CALL}.items()]  # fmt: skip
     return synthetic.record(root, "capture.code", rows, **params)
