@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.fusion import requirements
-from anatomy.chapters.fusion.patterns import PATTERNS, Outputs, Pattern, Trips, tensors
+from anatomy.chapters.fusion.patterns import PATTERNS, Outputs, Trips, tensors
 from anatomy.chapters.fusion.requirements import CHAINS, LENGTHS, MATRIX, SIDE, side
 from anatomy.comparison import compare
 from anatomy.numerics import formats
@@ -119,7 +119,7 @@ def patterns(
         if cell["op"] == "gate, vectors":  # half of the bytes, in place of fewer trips
             calls[BF16] = functools.partial(each.run, *(t.to(torch.bfloat16) for t in inputs))
             trips[BF16] = each.eager
-        how = _moved(each, trips, inputs[0].numel()) if sum(each.eager) else {}
+        how = _moved(trips, inputs[0].numel()) if sum(each.eager) else {}
         exact = dict.fromkeys(calls, functools.partial(_exact, each.run, inputs))
         how |= {"where": where, "iters": iters, "budget_s": budget_s}
         return _compared(cell["op"], calls, exact, **how).assign(pattern=each.kind)
@@ -129,12 +129,13 @@ def patterns(
     return _cells([{"op": op} for op in PATTERNS], measure, (EAGER, COMPILED), where, needs)
 
 
-def _moved(each: Pattern, trips: dict[str, Trips], elements: int) -> dict[str, Any]:
+def _moved(trips: dict[str, Trips], elements: int) -> dict[str, Any]:
     """Bytes of each variant, and the ceiling of what it does more of."""
-    reads, writes = each.eager
-    limit = "copy" if reads == writes else "read" if reads > writes else "write"
-    size = {name: 2 if name == BF16 else 4 for name in trips}
-    return {"bytes": {n: sum(t) * size[n] * elements for n, t in trips.items()}, "limit": limit}
+    moved, limits = {}, {}
+    for name, (reads, writes) in trips.items():
+        moved[name] = (reads + writes) * (2 if name == BF16 else 4) * elements
+        limits[name] = "copy" if reads == writes else "read" if reads > writes else "write"
+    return {"bytes": moved, "limit": limits}
 
 
 @experiment("fusion.matmuls", page="curriculum/day_13.md", timeout_s=240)
