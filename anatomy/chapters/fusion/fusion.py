@@ -55,9 +55,10 @@ def chains(
         operation reads and writes the tensor; compiled, the chain does so once.
     """
     where = formats.torch_device(device)
+    on = memory.capacity(where)
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        x = torch.rand(int(requirements.ELEMENTS * scale), device=where) + 0.5
+        x = torch.rand(requirements.elements(on.cache_bytes, scale), device=where) + 0.5
         operation = dict(zip(CHAINS, (multiplied, turned), strict=True))[cell["op"]]
         calls, exact, moved, lengths = {}, {}, {}, {}
         for way in (EAGER, COMPILED):
@@ -76,7 +77,7 @@ def chains(
         return table.assign(operations=[lengths[name] for name in origin])
 
     variants = [f"{way}, {count}" for way in (EAGER, COMPILED) for count in LENGTHS]
-    required = requirements.chains(memory.capacity(where), scale)
+    required = requirements.chains(on, scale)
     return _cells([{"op": op} for op in CHAINS], measure, variants, where, required)
 
 

@@ -7,9 +7,10 @@ from anatomy.record.requirements import Capacity, Requirement, requires
 
 LENGTHS = (1, 2, 4, 8, 16, 32)  # operations of a chain
 CHAINS = ("multiplications", "cosines")
-# Elements of a chain's tensor: 1 GiB, so that no cache keeps a part of it that would count. The
-# side of the patterns' square tensors, of 256 MiB, and of the matrices.
-ELEMENTS, SIDE, MATRIX = 2**28, 8192, 4096
+# A chain's tensor is so many times as large as the last cache, which then keeps no part of it that
+# would count, and has no more elements than this. The side of the patterns' square tensors, of
+# 256 MiB, and of the matrices.
+CACHES, MOST, SIDE, MATRIX = 8, 2**27, 8192, 4096
 # Tensors that are there at once: a pattern's, in float32 and in float64.
 TENSORS, WIDE = 7, 6
 
@@ -19,12 +20,17 @@ def side(full: int, scale: float) -> int:
     return max(16, int(full * scale) // 16 * 16)
 
 
+def elements(cache_bytes: int, scale: float) -> int:
+    """Elements of a chain's tensor."""
+    return max(64, int(scale * min(MOST, CACHES * cache_bytes // 4)))
+
+
 @requires("fusion.chains")
 def chains(on: Capacity, scale: float) -> Iterator[Requirement]:
     """The tensor, two results, and the exact result with the one before it."""
-    n = int(ELEMENTS * scale)
+    n = elements(on.cache_bytes, scale)
     for op in CHAINS:
-        yield Requirement(op, (3 * 4 + 3 * 8) * n + check_bytes(n))
+        yield Requirement(op, (3 * 4 + 2 * 8) * n + check_bytes(n))
 
 
 @requires("fusion.patterns")

@@ -8,6 +8,7 @@ from anatomy.chapters.fusion import calculations, figures, fusion, judged, requi
 from anatomy.chapters.fusion.patterns import PATTERNS, tensors
 from anatomy.diagnosis.op_counts import count
 from anatomy.figures.curriculum import calculations as calculated
+from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.fusion import fusion_rows
 from tests.fakes import synthetic
@@ -33,7 +34,9 @@ def words(root, *names: str) -> list[str]:
 
 def test_chains_of_all_lengths_are_timed_with_their_bytes(monkeypatch):
     monkeypatch.setattr(fusion, "LENGTHS", (1, 4))
-    table = fusion.chains(**TOY, scale=2**-18)
+    on = Capacity(cache_bytes=512)
+    monkeypatch.setattr(fusion.memory, "capacity", lambda where: on)
+    table = fusion.chains(**TOY)
     rows = table[(table.op == "cosines") & (table.role != "again")]
     assert list(rows.variant) == ["eager, 1", "eager, 4", "compiled, 1", "compiled, 4"]
     assert list(rows.operations) == [1, 4, 1, 4] and rows.error.lt(1e-6).all()
@@ -81,7 +84,8 @@ def test_eager_trips_are_those_of_the_operators(op):
 
 def test_what_is_required_grows_with_the_tensor():
     for wanted in (requirements.chains, requirements.patterns, requirements.matmuls):
-        small, large = (list(wanted(None, scale)) for scale in (0.25, 1.0))
+        on = Capacity(cache_bytes=2**26)
+        small, large = (list(wanted(on, scale)) for scale in (0.25, 1.0))
         assert all(a.bytes < b.bytes < 2**34 for a, b in zip(small, large, strict=True))
 
 
