@@ -91,7 +91,8 @@ def test_what_is_required_grows_with_the_tensor():
 
 def test_fills_of_the_driver_are_no_kernels():
     rows = [{"kernels": ["Memset (Device)", "triton_poi"]}, {"kernels": None}]
-    assert list(judged.launched(rows, None)) == [(0, {"launched": 1})]
+    found = list(judged.launched([*rows, {"op": "x"}], None))
+    assert found == [(0, {"launched": 1}), (1, {"launched": None})]
 
 
 # ---- What is said.
