@@ -18,9 +18,9 @@ class Op(NamedTuple):
 def kernel_of(ops):
     """The number of the kernel in which each tensor is made, from 0, as a dictionary.
 
-    Every operation goes into the earliest kernel that it can. It can be in that of a tensor that it
-    takes, with two exceptions: what takes a `full sum` needs a later kernel, for all of the sum must
-    be there; and a `matmul` needs one later than every tensor that it takes, for it reads whole rows
-    and columns. What follows a matmul may share its kernel, as an epilogue.
+    Every operation goes into the earliest kernel that it can. It can be in that of a tensor that
+    it takes, with two exceptions. What takes a `full sum` needs a later kernel, for all of the sum
+    must be there. And a `matmul` needs one later than every tensor that it takes, for it reads
+    whole rows and columns. What follows a matmul may share its kernel, as an epilogue.
     """
     raise NotImplementedError
