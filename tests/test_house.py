@@ -77,7 +77,7 @@ PRICE = 300, 200
 DEARER = {
     "capture": (530, 270),
     "coalescing": (450, 200),
-    "fusion": (750, 280),  # twelve statements of the ledger among its claims
+    "fusion": (740, 290),  # twelve statements of the ledger among its claims
     "launches": (380, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
