@@ -78,6 +78,9 @@ DEARER = {
     "allocator": (720, 285),
     "coalescing": (450, 200),
     "dispatch": (450, 190),
+    "capture": (530, 270),
+    "coalescing": (450, 200),
+    "fusion": (740, 290),  # twelve statements of the ledger among its claims
     "launches": (380, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),

@@ -106,6 +106,18 @@ def attempt(
     return None, why
 
 
+def refusal(act: Callable[[], object]) -> str:
+    """Why `act` can't be done here, by an error that was foreseen; empty where it can. Unlike
+    `attempt` it leaves what was compiled as it is."""
+    try:
+        act()
+    except Exception as error:
+        if why := note_of(error, (RuntimeError,)):
+            return why
+        raise
+    return ""
+
+
 def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str:
     """An error as a row's note, by its type; empty for one that nobody foresaw, as one of the
     accelerator itself is but for its memory: after it, the process can use the device no more."""

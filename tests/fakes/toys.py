@@ -86,6 +86,10 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "profiling.overhead": {"device": "cpu", "scale": 0.01, "rounds": 1},
     "roofline.first_layer": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
     "roofline.operations": {"device": "cpu", "scale": 1e-6, "iters": 6, "budget_s": 0.02},
+    "capture.calls": TRACED | {"scale": 1e-5, "iters": 6, "budget_s": 0.05},
+    "fusion.chains": TRACED | {"scale": 1e-5, "iters": 6, "budget_s": 0.05},
+    "fusion.patterns": TRACED | {"scale": 0.005, "iters": 6, "budget_s": 0.05},
+    "fusion.matmuls": TRACED | {"scale": 0.01, "iters": 6, "budget_s": 0.05},
     "autograd_graph.census": NARROW | {"seq": 16},
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
@@ -114,6 +118,7 @@ OTHER_FORMS = (
     "accumulation.gradients",
     *("ladder.graphs", "ladder.autotuned"),
     *("dispatch.keys", "timing.equals"),
+    *("capture.catalogue", "capture.code"),
     *("autograd_graph.census", "autograd_graph.nodes", "autograd_graph.traced"),
 )
 # Tables in which several comparisons share an operation, each with a control of its own.

@@ -38,6 +38,8 @@ FORGOTTEN = {
     "day_09": (" and key in table", ""),  # that an operator has no code for some keys
     "day_10": ("merged and not merged[-1][2]", "False"),  # that free neighbours become one
     "day_11": ("max(start, reached)", "start"),  # that two streams run at the same time
+    "day_12": ("values[place]", "values[-1]"),  # that a line may take an older value
+    "day_13": (' or op.kind == "matmul"', ""),  # that a matmul waits for whole matrices
 }
 
 
