@@ -1,1 +1,1 @@
-"""Looking back on phase I: a quiz whose keys follow the machine, its models drawn from recordings."""
+"""Looking back on phase I: a quiz whose keys follow the machine, models drawn from recordings."""

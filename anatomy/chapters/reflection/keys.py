@@ -1,4 +1,5 @@
-"""The quiz's keys: one formula each over four numbers of a machine, for Python and the browser alike.
+"""The quiz's keys: one formula each over four numbers of a machine, for Python and for the
+browser.
 
 A formula is arithmetic over the names in `CONSTANTS`. `tree` reads it once; `value` computes it
 here, and docs/assets/reflection.js computes the same tree from a reader's own numbers.

@@ -31,4 +31,6 @@ def key(showing: Showing, name: str, spec: str) -> str:
     told = f"{about.how} {about.formula}, {ceilings.machine}"
     formula = escape(json.dumps(keys.tree(about.formula)))
     mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{about.unit}"></span>'
-    return spans.figure("measured", about.of(keys.numbers(ceilings)), told) + mine + spans.marks(found)
+    return (
+        spans.figure("measured", about.of(keys.numbers(ceilings)), told) + mine + spans.marks(found)
+    )

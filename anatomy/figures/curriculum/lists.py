@@ -38,11 +38,16 @@ def days(showing: Showing, asked: str, spec: str) -> str:
 
 def linked(showing: Showing, about: Part, text: str = "") -> str:
     """A text, by default its name, as HTML: a link where the page about it is written."""
-    text = escape(text or about.name)
+    text, there = escape(text or about.name), address(showing, about)
+    return f'<a href="{escape(there)}">{text}</a>' if there else text
+
+
+def address(showing: Showing, about: Part) -> str | None:
+    """Where the page about it is; None where it is not written."""
     for page, front in frontmatter.of_site(showing).items():
         if getattr(front, about.kind) == about.number:
-            return f'<a href="{escape(showing.link_to(page))}">{text}</a>'
-    return text
+            return showing.link_to(page)
+    return None
 
 
 def _phase(showing: Showing, phase: Part) -> str:
