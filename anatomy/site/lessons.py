@@ -19,11 +19,12 @@ be converted to. A choice has no unit but a list, each line beginning with its l
 an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
 in the box and at `.guess`, and scored (docs/assets/curriculum.js).
 
-`!!! quiz` asks the same way, and how sure the reader is; an answer is right or wrong, a number right
-within a tenth. `!!! calculate`, `!!! measure` and `!!! build` are exercises, with `??? answer`; a name and a unit
-have a reader's figure checked, against 5 % of a calculated answer, or against the range that
-`[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim. `??? recall "Question"`,
-`!!! misconception "What is believed"` and `!!! outcomes "After today you can"` hold any text.
+`!!! quiz` asks the same way, and how sure the reader is; an answer is right or wrong, and a number
+right within a tenth. `!!! calculate`, `!!! measure` and `!!! build` are exercises, with an
+`??? answer`; a name and a unit have a reader's figure checked, against 5 % of a calculated answer,
+or against the range that `[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim.
+`??? recall "Question"`, `!!! misconception "What is believed"` and
+`!!! outcomes "After today you can"` hold any text.
 """
 
 import re

@@ -31,6 +31,7 @@ CONCEPTS = {
 }
 BOX, HIGH, PITCH, ROW = 112.0, 38.0, 187.0, 84.0  # pixels: a concept, and from one to the next
 LINE_HIGH = 24.0  # of an arrow on a phone
+UNKNOWN = "?"  # a number that was not recorded
 _FIGURE = re.compile(r'<span class="(?:measured|cited)"[^>]*>([^<]*)<')
 
 
@@ -135,8 +136,11 @@ def concept_map(*, caption: str | None = None) -> str:
 
 def _said(showing: Showing, reference: str) -> str:
     """The figure that a reference stands for, as text; a question mark where none is recorded."""
+    kind, _, name = reference.partition(":")
+    if kind == "limit" and (ceilings := showing.ceilings) and not ceilings.get(name):
+        return UNKNOWN  # on a machine of which nobody knows it, a page's own reference is an error
     shown = _FIGURE.search(inline.render(showing, reference))
-    return unescape(shown[1]) if shown else "?"
+    return unescape(shown[1]) if shown else UNKNOWN
 
 
 def _address(showing: Showing, day: int) -> str | None:

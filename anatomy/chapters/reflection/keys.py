@@ -105,6 +105,13 @@ def value(what: Tree, numbers: Mapping[str, float]) -> float:
     return numbers[what] if isinstance(what, str) else float(what)
 
 
+def names(what: Tree) -> set[str]:
+    """The constants that a tree needs."""
+    if isinstance(what, list):
+        return names(what[1]) | names(what[2])
+    return {what} if isinstance(what, str) else set()
+
+
 def numbers(ceilings: Ceilings) -> dict[str, float]:
     """A machine's constants in base units; those that nobody knows are left out."""
     found = {name: ceilings.get(each.limit) for name, each in CONSTANTS.items()}

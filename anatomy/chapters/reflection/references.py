@@ -23,14 +23,15 @@ def key(showing: Showing, name: str, spec: str) -> str:
         return ""
     if spec:
         sheet = limits.datasheets()[keys.A100]
-        known = limits.Ceilings(keys.A100, limits.from_datasheet(keys.A100))
-        return spans.figure("cited", about.of(keys.numbers(known)), f"{sheet.name}: {sheet.source}")
+        stated = keys.numbers(limits.Ceilings(keys.A100, limits.from_datasheet(keys.A100)))
+        return spans.figure("cited", about.of(stated), f"{sheet.name}: {sheet.source}")
     ceilings = showing.ceilings_of(found)
     if ceilings is None or found.recording is None:
         return spans.gap(found)
+    known = keys.numbers(ceilings)
+    if not keys.names(keys.tree(about.formula)) <= known.keys():
+        return spans.gap_because(f"not known of {ceilings.machine}", found.command)
     told = f"{about.how} {about.formula}, {ceilings.machine}"
     formula = escape(json.dumps(keys.tree(about.formula)))
     mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{about.unit}"></span>'
-    return (
-        spans.figure("measured", about.of(keys.numbers(ceilings)), told) + mine + spans.marks(found)
-    )
+    return spans.figure("measured", about.of(known), told) + mine + spans.marks(found)

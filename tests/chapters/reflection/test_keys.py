@@ -49,6 +49,7 @@ def test_on_the_page_stand_the_machines_key_that_of_an_a100_and_a_formula_for_th
 def test_a_machine_without_ceilings_shows_a_gap(tmp_path):
     nowhere = Showing(tmp_path, "toy-gpu", page="curriculum/week_2.md")
     assert "gap-inline" in references.key(nowhere, "bf16-ridge", "")
+    assert keys.names(keys.tree("(copy - 3) / bf16 * copy")) == {"copy", "bf16"}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_formula_is_arithmetic_over_known_constants(formula, wrong):
 
 def test_an_unknown_key_or_format_is_named():
     for name, spec in (("bf16-rigde", ""), ("bf16-ridge", "B200")):
-        with pytest.raises(AnatomyError, match="bf16-ridge|A100"):
+        with pytest.raises(AnatomyError, match=r"bf16-ridge|A100"):
             references.key(SHOWN, name, spec)
 
 
