@@ -29,7 +29,7 @@ def all_keys(*, caption: str | None = None) -> str:
             [
                 escape(key.asks),
                 tables.code(key.formula),
-                *(references.key(showing, name, spec) for spec in ("", "A100")),
+                *(references.key(showing, name, spec) for spec in ("", "cited")),
             ]
             for name, key in keys.KEYS.items()
         ]

@@ -15,7 +15,7 @@ from anatomy.record import signatures
 from anatomy.record.showing import Found, current
 from anatomy.table import units
 
-MAP, PATTERNS = "compilation.map", "fusion.patterns"
+MAP, PATTERNS, MATMULS = "compilation.map", "fusion.patterns", "fusion.matmuls"
 CALLS, CATALOGUE = "capture.calls", "capture.catalogue"
 LARGE = "large input"  # of `capture.calls`
 RIGHT = ("right", "graph break")  # outcomes of `capture.catalogue` that are no mistake
@@ -196,20 +196,21 @@ def _bars(sheet: Canvas, every: Sequence[tuple[str, Row]]) -> None:
 
 
 class Leaf(NamedTuple):
-    """A question of the tree, and the pattern that stands for yes."""
+    """A question of the tree, and the pattern that stands for yes, in one of two experiments."""
 
     asks: str
+    experiment: str
     pattern: str
-    shown: str
 
 
 LEAVES = (
-    Leaf("Elementwise, shapes that broadcast?", "vertical", "one chain"),
-    Leaf("A sum over rows, and then elementwise?", "reduction", "row-wise softmax"),
-    Leaf("Elementwise after a matmul?", "epilogue", "epilogue"),
-    Leaf("Elementwise before a matmul?", "prologue", "prologue"),
-    Leaf("Side by side, from the same input?", "horizontal", "siblings"),
-    Leaf("A sum over all, and then elementwise?", "x / x.sum()", "full reduction"),
+    Leaf("Elementwise, shapes that broadcast?", PATTERNS, "x.cos().cos()"),
+    Leaf("Side by side, from the same input?", PATTERNS, "x.sin(), x.cos()"),
+    Leaf("Sums over rows, and elementwise?", PATTERNS, "softmax by hand"),
+    Leaf("Elementwise after a matmul?", MATMULS, "relu(a @ b + bias)"),
+    Leaf("Elementwise before a matmul?", MATMULS, "a @ int8.to(bf16)"),
+    Leaf("Elementwise after a sum over all?", PATTERNS, "x / x.sum()"),
+    Leaf("Two matmuls, one after the other?", MATMULS, "a @ b @ c"),
 )
 
 
@@ -219,42 +220,44 @@ def fusion_tree(*, caption: str | None = None) -> str:
 
         fusion_tree(caption="Ask from above.")
     """
-    found = _there(PATTERNS)
+    found = _there(PATTERNS, MATMULS)
 
     def draw() -> str:
-        there = found[0].recording if found else None
-        counts = {leaf: _kernels(there.rows if there else [], leaf.pattern) for leaf in LEAVES}
-        said = "; ".join(f"{leaf.asks} {leaf.shown}: {each}" for leaf, each in counts.items())
+        recorded = {each.name: each.recording.rows if each.recording else [] for each in found}
+        counts = {leaf: counted(recorded.get(leaf.experiment, []), leaf.pattern) for leaf in LEAVES}
+        said = "; ".join(f"{leaf.asks} {leaf.pattern}: {each}" for leaf, each in counts.items())
         return canvas.both(lambda sheet: _tree(sheet, counts), f"Fusion, as questions. {said}.")
 
     return framing.exhibit(found, caption, draw)
 
 
-def _kernels(table: Sequence[Row], pattern: str) -> str:
-    """How many kernels a pattern launches eager and compiled, in words."""
-    counted = {row.get("variant"): row.get("kernels_per_call") for row in table
-               if row.get("pattern") == pattern}  # fmt: skip
-    if any(units.missing(counted.get(way)) for way in ("eager", "compiled")):
+def counted(table: Sequence[Row], pattern: str) -> str:
+    """How many kernels a pattern launches eager, compiled, and with a Triton template for a matmul
+    where that was tried, in words."""
+    there = {row["variant"]: row.get("launched") for row in table if row.get("op") == pattern}
+    if any(units.missing(there.get(way)) for way in ("eager", "compiled")):
         return "not counted yet"
-    eager, compiled = (round(counted[way]) for way in ("eager", "compiled"))
-    return f"{eager} kernel{'s' if eager > 1 else ''} → {compiled}"
+    own = there.get("Triton template")
+    more = "" if units.missing(own) else f", template {own}"
+    return f"kernels: {there['eager']} → {there['compiled']}{more}"
 
 
 def _tree(sheet: Canvas, counts: dict[Leaf, str]) -> None:
-    high, pitch = 40.0, 60.0
-    asks = sheet.width * (0.5 if sheet.width > 500 else 0.53)
-    leaf_x = sheet.width * 0.64
+    broad = sheet.width > 500
+    high, pitch = (34.0, 50.0) if broad else (40.0, 58.0)
+    asks = sheet.width / 2
+    leaf_x = asks + (80 if broad else 26)
     for at, (leaf, kernels) in enumerate(counts.items()):
         y = 2 + at * pitch
         sheet.box(1, y, asks, high, edge=MUTED)
-        sheet.paragraph(9, y + (24 if sheet.width > 500 else 16), asks - 14, leaf.asks)
+        sheet.paragraph(9, y + (21 if broad else 16), asks - 14, leaf.asks)
         middle = y + high / 2
         sheet.line((asks + 1, middle), (leaf_x, middle), arrow=True)
         sheet.words((asks + leaf_x) / 2, middle - 5, "yes", size=11, anchor="middle", colour=MUTED)
         wide = sheet.width - leaf_x - 1
         sheet.box(leaf_x, y, wide, high, fill=LINE, opacity=0.5, edge=GOOD)
-        sheet.words(leaf_x + 8, y + 16, leaf.shown, size=11.5, bold=True)
-        sheet.words(leaf_x + 8, y + 32, kernels, size=11)
+        sheet.words(leaf_x + 6, y + (14 if broad else 16), leaf.pattern, size=11, code=True)
+        sheet.words(leaf_x + 6, y + (28 if broad else 32), kernels, size=11, bold=True)
         end = y + pitch
         sheet.line((asks / 2, y + high), (asks / 2, end), arrow=True)
         sheet.words(asks / 2 + 6, y + high + 14, "no", size=11, colour=MUTED)

@@ -14,10 +14,10 @@ from anatomy.table.errors import BadParameter, lookup
 @reference("key")
 def key(showing: Showing, name: str, spec: str) -> str:
     """The key for the machine shown, with a place for that by a reader's own numbers, which a
-    script fills; `| A100` is that of an A100 by its datasheet."""
+    script fills; `| cited` is that of an A100 by its datasheet."""
     about = lookup("key of the quiz", name, keys.KEYS)
-    if spec not in ("", "A100"):
-        raise BadParameter(f"a key is the machine's, or | A100; got {spec!r}.")
+    if spec not in ("", "cited"):
+        raise BadParameter(f"a key is the machine's, or | cited; got {spec!r}.")
     found = showing.find(limits.EXPERIMENT)
     if showing.collecting:
         return ""

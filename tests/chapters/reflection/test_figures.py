@@ -104,17 +104,22 @@ def test_ways_to_a_graph_are_counted_and_timed():
 
 
 def test_the_leaves_of_the_tree_are_counted_kernels():
+    cosines, epilogue = "x.cos().cos()", "relu(a @ b + bias)"
     counted = [
-        {"pattern": "vertical", "variant": "eager", "kernels_per_call": 4},
-        {"pattern": "vertical", "variant": "compiled", "kernels_per_call": 1},
-        {"pattern": "epilogue", "variant": "eager", "kernels_per_call": 2},
+        {"op": cosines, "variant": "eager", "launched": 2},
+        {"op": cosines, "variant": "compiled", "launched": 1},
+        {"op": epilogue, "variant": "eager", "launched": 3},
+        {"op": epilogue, "variant": "compiled", "launched": 2},
+        {"op": epilogue, "variant": "Triton template", "launched": 1},
+        {"op": "a @ b @ c", "variant": "eager", "launched": 2},
     ]
-    assert models._kernels(counted, "vertical") == "4 kernels → 1"
-    assert models._kernels(counted, "epilogue") == "not counted yet"
+    assert models.counted(counted, cosines) == "kernels: 2 → 1"
+    assert models.counted(counted, epilogue) == "kernels: 3 → 2, template 1"
+    assert models.counted(counted, "a @ b @ c") == "not counted yet"
     sheet = Canvas(330)
-    models._tree(sheet, {leaf: models._kernels(counted, leaf.pattern) for leaf in models.LEAVES})
+    models._tree(sheet, {leaf: models.counted(counted, leaf.pattern) for leaf in models.LEAVES})
     drawn = sheet.svg("narrow")
-    assert "4 kernels → 1" in drawn and drawn.count(">yes<") == drawn.count(">no<") == 6
+    assert "kernels: 2 → 1<" in drawn and drawn.count(">yes<") == drawn.count(">no<") == 7
 
 
 def test_an_experiment_that_is_not_there_leaves_a_gap_and_no_error(shown, monkeypatch):
