@@ -54,6 +54,7 @@ _BEGINS = {
     "Predict first": "predict",
     "The experiment": "experiment",
     "Exercises": "exercises",
+    "Five mental models": "models",
     "The quiz": "quiz",
     "The checklist": "checklist",
     "The project": "project",
