@@ -124,7 +124,7 @@
 
   function reflect(place) {
     const items = [...place.querySelectorAll(":scope > ol > li")].map((item, at) => {
-      const asks = text(item), area = make("textarea", { rows: 3, value: read(KEY + at, "") });
+      const asks = text(item), area = make("textarea", { rows: 2, value: read(KEY + at, "") });
       area.setAttribute("aria-label", asks);
       area.addEventListener("input", () => keep(at, area.value));
       item.append(area);
