@@ -79,6 +79,7 @@ DEARER = {
     "launches": (380, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
+    "reflection": (850, 360),  # a map, five models and a quiz; its experiment is the least of it
     "roofline": (1220, 600),  # for three days
 }
 
