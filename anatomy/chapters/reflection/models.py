@@ -88,7 +88,7 @@ def _fast(way: Way) -> str:
 def _two_bars(sheet: Canvas, every: Sequence[Way]) -> None:
     timed = [way.timed["median_s"] for way in every if way.timed]
     fastest = min(timed, default=1.0)
-    left = 130.0 if sheet.width > 500 else 108.0
+    left = 130.0 if sheet.width > 500 else 122.0
     room, y = sheet.width - left - 80, 2.0
     for way in every:
         sheet.words(0, y + 18, way.name, code=True, size=11.5)
@@ -239,7 +239,7 @@ def counted(table: Sequence[Row], pattern: str) -> str:
         return "not counted yet"
     own = there.get("Triton template")
     more = "" if units.missing(own) else f", template {own}"
-    return f"kernels: {there['eager']} → {there['compiled']}{more}"
+    return f"{there['eager']} → {there['compiled']}{more}"
 
 
 def _tree(sheet: Canvas, counts: dict[Leaf, str]) -> None:

@@ -113,13 +113,13 @@ def test_the_leaves_of_the_tree_are_counted_kernels():
         {"op": epilogue, "variant": "Triton template", "launched": 1},
         {"op": "a @ b @ c", "variant": "eager", "launched": 2},
     ]
-    assert models.counted(counted, cosines) == "kernels: 2 → 1"
-    assert models.counted(counted, epilogue) == "kernels: 3 → 2, template 1"
+    assert models.counted(counted, cosines) == "2 → 1"
+    assert models.counted(counted, epilogue) == "3 → 2, template 1"
     assert models.counted(counted, "a @ b @ c") == "not counted yet"
     sheet = Canvas(330)
     models._tree(sheet, {leaf: models.counted(counted, leaf.pattern) for leaf in models.LEAVES})
     drawn = sheet.svg("narrow")
-    assert "kernels: 2 → 1<" in drawn and drawn.count(">yes<") == drawn.count(">no<") == 7
+    assert ">2 → 1<" in drawn and drawn.count(">yes<") == drawn.count(">no<") == 7
 
 
 def test_an_experiment_that_is_not_there_leaves_a_gap_and_no_error(shown, monkeypatch):
