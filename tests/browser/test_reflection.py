@@ -208,8 +208,12 @@ def test_the_page_is_not_too_long_nor_too_heavy(opened, built):
 @pytest.mark.parametrize("setting", ["light", "dark", "phone"])
 def test_it_fits_and_its_text_stands_out(opened, setting):
     page = opened(PAGE, setting)
+    name = names(page)[0]
+    say(page, name, "150", 3)
+    unfold(page, name)
+    assert page.locator(".calibration table").is_visible()
     page.locator("summary", has_text="Use your own machine").click()
     seen = page.evaluate(SEEN)
     assert seen["width"] == SETTINGS[setting]["viewport"]["width"]
-    texts = ".quiz .sure *, .quiz button, .own-numbers *, .checklist output, .reflections button"
+    texts = ".quiz .sure *, .quiz button, .own-numbers *, .calibration *, .checklist output, .reflections button"
     assert [each for each in contrasts(page, texts) if each[1] < LEAST] == []
