@@ -215,5 +215,7 @@ def test_it_fits_and_its_text_stands_out(opened, setting):
     page.locator("summary", has_text="Use your own machine").click()
     seen = page.evaluate(SEEN)
     assert seen["width"] == SETTINGS[setting]["viewport"]["width"]
-    texts = ".quiz .sure *, .quiz button, .own-numbers *, .calibration *, output, .reflections button"
+    texts = (
+        ".quiz .sure *, .quiz button, .own-numbers *, .calibration *, output, .reflections button"
+    )
     assert [each for each in contrasts(page, texts) if each[1] < LEAST] == []

@@ -86,8 +86,8 @@ ARROWS = (
     Arrow(
         12,
         13,
-        'compilation.breaks."large elementwise"."1 break".ratio | speed',
-        "a large elementwise chain whose graph is cut once: what is cut can't be fused",
+        'compilation.breaks."large elementwise"."1 break".ratio | x',
+        "time of an elementwise chain whose graph is cut once, over that of the whole",
     ),
     Arrow(
         8,
@@ -98,14 +98,14 @@ ARROWS = (
     Arrow(
         10,
         11,
-        'sync_points.training_loop.medium."item each step".ratio | speed',
-        "a loop that reads its loss in each step, over one that does not: a trace shows the waits",
+        'sync_points.training_loop.medium."item each step".ratio | x',
+        "time of a loop that reads its loss in each step, over one that does not",
     ),
     Arrow(
         11,
         13,
-        'compilation.breaks."large elementwise".eager.ratio | speed',
-        "the same chain in eager mode, over the compiled one: measured before and after",
+        'compilation.breaks."large elementwise".eager.ratio | x',
+        "time of the same chain in eager mode, over the compiled one",
     ),
 )
 
