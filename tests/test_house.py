@@ -85,6 +85,7 @@ DEARER = {
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
     "profiling": (420, 200),
+    "reflection": (850, 360),  # a map, five models and a quiz; its experiment is the least of it
     "roofline": (1220, 600),  # for three days
     "timing": (530, 210),
 }
