@@ -4,7 +4,7 @@ from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, c
 from anatomy.claims.table import Table, over_control, with_verdict
 from anatomy.table import units
 
-WAYS, FIRST, EQUALS = Need("timing.ways"), Need("timing.first_calls"), Need("timing.equals")
+WAYS, EQUALS = Need("timing.ways"), Need("timing.equals")
 OPS = ("GEMM", "addition")
 ONE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
 
@@ -57,21 +57,6 @@ def zeros_are_faster(ways: Table) -> Finding:
     """The same GEMM of zeros takes at most 0.95 of one of random numbers, in the same blocks."""
     over, seen = _beside_careful(ways, "values", "zeros")
     return answer(over.at_most(0.95), seen, over)
-
-
-@claim(
-    FIRST,
-    statement="The first call with a new shape takes 1.5 times as long as later ones, or longer.",
-    topic="measuring",
-)
-def first_calls_are_slow(first: Table) -> Finding:
-    """Of a GEMM and of a softmax, over a dozen shapes that the process had not seen."""
-    cases = Cases()
-    for op in ("GEMM", "softmax"):
-        with cases.at(op=op) as case:
-            over = over_control(first.measured("call 1", op=op))
-            case(over.at_least(1.5), over, f"{op} {over.text}")
-    return cases.finding(f"Over the calls from the 20th on: {cases.said()}.")
 
 
 def _judged(equals: Table, op: str, name: str, column: str) -> float:

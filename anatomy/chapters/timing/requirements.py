@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from anatomy.record.requirements import ITEM_BYTES, Capacity, Requirement, requires
 
-SHAPES = range(512, 512 + 13 * 32, 32)  # sides of the matrices whose first calls are timed
 COPIED_BYTES = 2**23  # of the source of a copy that fits any L2 cache of today
 
 
@@ -20,13 +19,6 @@ def ways(on: Capacity, side: int) -> Iterator[Requirement]:
     yield Requirement("addition", 2**20)
     yield Requirement("copy", 4 * COPIED_BYTES)
     yield Requirement("values", 2 * _gemm(2 * side), "bf16")
-
-
-@requires("timing.first_calls")
-def first_calls(on: Capacity) -> Iterator[Requirement]:
-    """A matrix of each shape, and results of all sizes."""
-    held = sum(3 * side * side for side in SHAPES) * ITEM_BYTES["bf16"]
-    yield from (Requirement(op, held, "bf16") for op in ("GEMM", "softmax"))
 
 
 @requires("timing.equals")

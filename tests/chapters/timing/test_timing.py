@@ -3,7 +3,7 @@
 import pytest
 
 from anatomy import claims
-from anatomy.chapters.timing import calculations, equals, figures, first_calls, judged, ways
+from anatomy.chapters.timing import calculations, equals, figures, judged, ways
 from anatomy.page import curve
 from anatomy.record.showing import using
 from tests.chapters.timing import timing_rows
@@ -23,17 +23,6 @@ def test_a_call_is_timed_in_every_way_in_the_same_blocks(monkeypatch):
     assert set(rows.blocks_s.map(len)) == {3} and set(rows.samples) == {15}
     assert "100 calls and one synchronize" in rows.method["perf_counter, one wait"]
     assert list(rows.launch_inclusive) == [False, *[True] * 5, False]
-
-
-def test_the_first_calls_of_each_shape_stand_beside_the_later_ones(monkeypatch):
-    monkeypatch.setattr(first_calls, "SHAPES", (8, 16, 24, 32))
-    table = first_calls.first_calls("cpu")
-    very_first = table[table.op == "first call of all"]
-    assert list(very_first.variant) == ["GEMM", "softmax"] and very_first.median_s.gt(0).all()
-    rows = table[table.op == "softmax"]
-    assert list(rows.call) == [20, 1, 2, 3, 5, 10, 20]
-    assert set(rows.blocks_s.map(len)) == {3}  # without the shape of the very first call
-    assert list(rows.samples) == [48, 3, 3, 6, 15, 30, 48]
 
 
 def test_all_samples_are_kept_in_order():
@@ -92,13 +81,6 @@ def test_claims_on_ways_follow_the_ratios(tmp_path, monkeypatch):
     monkeypatch.setitem(timing_rows.WAYS["values"], "zeros", 1.0)
     timing_rows.ways(tmp_path / "b")
     assert words(tmp_path / "b", *WAYS) == ["fails"] * 4
-
-
-@pytest.mark.parametrize(("slower", "word"), [(4.0, "holds"), (1.1, "fails")])
-def test_the_claim_on_first_calls(slower, word, tmp_path, monkeypatch):
-    monkeypatch.setitem(timing_rows.FIRST, "call 1", slower)
-    timing_rows.first_calls(tmp_path)
-    assert words(tmp_path, "first-calls-are-slow") == [word]
 
 
 @pytest.mark.parametrize(

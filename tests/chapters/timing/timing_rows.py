@@ -27,8 +27,6 @@ WAYS = {
     "values": {"zeros": 0.8},
 }
 CONTROLS = {"copy": "cache flushed", "values": "random"}
-FIRST = {"call 1": 4.0, "call 2": 1.2, "call 3": 1.0, "call 5": 1.0, "call 10": 1.0}
-STEADY = "call 20 and on"
 # Of the samples: a slow drift as a share of the whole run, and noise.
 DRIFT, NOISE, SAMPLES = 0.2, 0.01, 960
 
@@ -43,25 +41,6 @@ def ways(root: Path, **params: Any) -> Path:
         moved = {"bytes": 2**24} if op == "copy" else {}
         rows += synthetic.compared(op, quantity, 2e-4, slower, control=control, **moved)
     return synthetic.record(root, "timing.ways", rows, **params)
-
-
-@synthetic.makes("timing.first_calls")
-def first_calls(root: Path, **params: Any) -> Path:
-    """A recording of `timing.first_calls`."""
-    rows = []
-    for op in ("GEMM", "softmax"):
-        first = {
-            "op": "first call of all",
-            "variant": op,
-            "role": "variant",
-            "quantity": "step_wall",
-        }
-        rows.append(first | {"median_s": 0.05, "samples": 1})
-        timed = synthetic.compared(op, "step_wall", 3e-5, FIRST, control=STEADY)
-        for row in timed:
-            row["call"] = int(row["variant"].split()[1])
-        rows += timed
-    return synthetic.record(root, "timing.first_calls", rows, **params)
 
 
 @synthetic.makes("timing.equals")

@@ -3,6 +3,7 @@ the question prints, is what the fold says; and a measured figure is held agains
 for ours and for no mistake of a factor. The machines are the recorded one, and the toy."""
 
 import json
+import math
 import re
 import statistics
 from collections.abc import Callable, Sequence
@@ -118,8 +119,12 @@ LEARNER: dict[str, Callable[..., list[float]]] = {
     "d05-gib": every_eighth,
     "d06-bf16": lambda _, printed, __: [printed[0] * n / 2 for n in (4, 8)],
     "d07-batch": lambda _, printed, __: [printed[0] / printed[1]],
+    "d08-blocks": lambda _, printed, __: [math.ceil(12 * (printed[0] / 0.002) ** 2)],
+    "d09-views": lambda _, __, fold: [8 * 32 * fold[1]],
     "d10-full": lambda sms, printed, _: [MEMORY[sms] / printed[0]],
     "d11-epoch": lambda _, printed, __: [10_000 * printed[0]],
+    "d12-paid": lambda _, printed, __: [printed[0] / (printed[1] - printed[2])],
+    "d13-gate": lambda _, printed, __: [n * 2**26 / printed[0] for n in (40, 16)],
 }
 
 
@@ -187,9 +192,16 @@ READER: dict[str, Callable[[tuple[str, Path]], float]] = {
     "d05-own": lambda on: rate(row(on, "coalescing.strides", variant="stride 8")),
     "d06-ridge": ridge,
     "d07-own": share,
+    "d08-mine": lambda on: row(
+        on, "timing.ways", op="addition", variant="perf_counter, a wait a call")["time"],
+    "d09-mine": lambda on: row(on, "dispatch.calls", op="one call", variant="torch.add")["time"],
     "d10-mine": lambda on: row(on, "allocator.costs", op="1 GiB", variant="cached")["time"],
     "d11-mine": lambda on: row(
         on, "profiling.overhead", op="small step", variant="CPU")["time"],
+    "d12-own": lambda on: row(
+        on, "capture.calls", op="small input", variant="compile")["time"],
+    "d13-own": lambda on: row(
+        on, "fusion.patterns", op="x.cos().cos()", variant="compiled")["time"],
 }  # fmt: skip
 
 
@@ -213,5 +225,10 @@ def test_the_commands_of_an_exercise_are_understood_and_one_needs_no_gpu(name):
         APP.get_command(None, word).make_context(word, options)
     scripts = re.findall(r"snippets/\S+\.py", question)
     assert all((CHECKOUT / script).exists() for script in scripts)
-    alone = scripts or "python -m timeit" in question or "take the" in question
+    alone = (
+        scripts
+        or "python -m timeit" in question
+        or "import torch" in question
+        or "take the" in question
+    )
     assert typed and (alone or any("cpu" in words for words in typed))
