@@ -137,12 +137,9 @@ def fragmentation(device: str = "cuda:0") -> pd.DataFrame:
 def _report(
     required: Any, measure: Callable[[], list[dict]], where: torch.device, told: Sequence[dict]
 ) -> pd.DataFrame:
-    """The rows of what is not timed; or those that pages refer to, `told` why there are none."""
+    """What is not timed, by the allocator's own account: that of a GPU."""
     (need,) = required(memory.capacity(where))
-    rows, why = None, need.why_not(memory.capacity(where))
-    if not why:
-        rows, why = grid.attempt(lambda: _require_gpu(where) or measure(), where)
-    table = pd.DataFrame(rows or [row | {"note": why} for row in told])
+    table = grid.reported(lambda: _require_gpu(where) or measure(), need, where, told)
     counts = (name for name in table if name.endswith("_event") or name == "piece_bytes")
     return grid.with_counts(table, *counts)
 
@@ -169,13 +166,12 @@ def fragments(way: str, found: dict[str, Any]) -> list[dict[str, Any]]:
     for step in found["steps"]:
         row = {"op": "after", "way": way, "variant": step["done"].partition(":")[0]}
         row |= {"allocated_bytes": step["allocated"], "reserved_bytes": step["reserved"]}
-        row |= {"inactive_split_bytes": step["split"], "largest_free_bytes": step["largest"]}
-        rows.append(row | {"found_room": None})
+        rows.append(row | {"largest_free_bytes": step["largest"], "found_room": None})
     rows[-1]["found_room"] = "there was room" in found["steps"][-1]["done"]
     for number, piece in enumerate(found["blocks"], start=1):
         row = {"op": "piece", "way": way, "variant": f"piece {number}"}
-        row |= {"segment": piece["segment"], "start_bytes": piece["start"]}
-        rows.append(row | {"piece_bytes": piece["size"], "in_use": piece["used"]})
+        row |= {"segment": piece["segment"], "piece_bytes": piece["size"]}
+        rows.append(row | {"in_use": piece["used"]})
     return rows
 
 

@@ -1,11 +1,11 @@
-"""What a training step holds where its parts end, and at most, from its blocks."""
+"""What the parts of a training step hold at most, from its blocks."""
 
 from anatomy.chapters.allocator.lifetimes import levels
 from anatomy.judge.rules import rule
 from anatomy.table import units
 
 ACTIVATIONS = "activations"
-COLUMNS = ("live_bytes", "most_bytes", "activations_share")
+COLUMNS = ("most_bytes", "activations_share")
 
 
 @rule(
@@ -14,8 +14,8 @@ COLUMNS = ("live_bytes", "most_bytes", "activations_share")
     source="block_bytes from born_event to died_event",
 )
 def held(rows, known):
-    """Bytes that live at the end of each part of a step, the most within it, and what share of
-    these are activations."""
+    """The most bytes that live at once in each part of a step, and what share of these are
+    activations."""
     parts = [(place, row) for place, row in enumerate(rows) if row.get("kind") == "part"]
     blocks = [row for row in rows if not units.missing(row.get("block_bytes"))]
     if not blocks:
@@ -29,6 +29,5 @@ def held(rows, known):
         most = max(range(began, ended), key=total.__getitem__, default=None)
         if most is not None:
             share = by_kind.get(ACTIVATIONS, [0] * len(total))[most] / total[most]
-            found = {"live_bytes": total[ended - 1], "most_bytes": total[most]}
-            yield place, found | {"activations_share": share}
+            yield place, {"most_bytes": total[most], "activations_share": share}
         began = ended

@@ -1,7 +1,7 @@
 """What is said of operator fusion, put to chains, patterns and matmuls."""
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, over_control, quotient, speed_up, time_of, trusted
+from anatomy.claims.table import Table, over_control, speed_up, trusted
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -15,7 +15,6 @@ FULL, VECTORS = "gate, full w and b", "gate, vectors"
 NO_LIST = "no kernels were listed: that takes CUPTI, and a GPU"
 NEARLY = 1.05  # as fast, to who waits for it
 FREE = 1.1  # what an operation may add to a chain and still be called free
-MORE = 10  # times the operations
 
 
 def kernels(row: Row) -> Measured:
@@ -76,18 +75,6 @@ def fused_chains_meet_the_ridge(chains: Table) -> Finding:
     """32 cosines in one kernel take at least twice as long as one."""
     ratio = chains.ratio("compiled, 32", "compiled, 1", op="cosines")
     return answer(ratio.at_least(2.0), f"32 over 1, compiled: {ratio.text}.", ratio)
-
-
-@claim(CHAINS, MATMULS)
-def more_flops_can_be_faster(chains: Table, matmuls: Table) -> Finding:
-    """Two large matmuls have at least ten times the operations of an eager chain of 32
-    multiplications, and take less time."""
-    chain = chains.measured("eager, 32", op="multiplications")
-    pair = matmuls.measured(EAGER, op=PAIR)
-    work = chain["bytes"] / 8  # an operation for each element read and written, in float32
-    more, ratio = pair["flops"] / work, quotient(time_of(pair), time_of(chain))
-    seen = f"{units.significant(more)} times the operations, {ratio.text} of the time."
-    return answer(ratio.at_most(1.0) if more >= MORE else False, seen, Measured.counted(more))
 
 
 # ---- What is one kernel.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.fusion import requirements
-from anatomy.chapters.fusion.patterns import PATTERNS, Outputs, Trips, tensors
+from anatomy.chapters.fusion.patterns import PATTERNS, Outputs, tensors
 from anatomy.chapters.fusion.requirements import CHAINS, LENGTHS, MATRIX, SIDE, side
 from anatomy.comparison import compare
 from anatomy.numerics import formats
@@ -101,8 +101,7 @@ def patterns(
     """Count the kernels of patterns that a compiler may fuse, eager and compiled, and time them.
 
     Returns:
-        A comparison for each pattern. `bytes` is by formula: what the kernels must move if no cache
-        keeps anything between two of them.
+        A comparison for each pattern.
     """
     where = formats.torch_device(device)
     given = tensors(side(SIDE, scale), where)
@@ -116,27 +115,15 @@ def patterns(
         )  # fmt: skip
         calls = {EAGER: functools.partial(each.run, *inputs),
                  COMPILED: functools.partial(compiled, *inputs)}  # fmt: skip
-        trips = {EAGER: each.eager, COMPILED: each.fused}
         if cell["op"] == "gate, vectors":  # half of the bytes, in place of fewer trips
             calls[BF16] = functools.partial(each.run, *(t.to(torch.bfloat16) for t in inputs))
-            trips[BF16] = each.eager
-        how = _moved(trips, inputs[0].numel()) if sum(each.eager) else {}
         exact = dict.fromkeys(calls, functools.partial(_exact, each.run, inputs))
-        how |= {"where": where, "iters": iters, "budget_s": budget_s}
+        how = {"where": where, "iters": iters, "budget_s": budget_s}
         return _compared(cell["op"], calls, exact, **how).assign(pattern=each.kind)
 
     (required,) = requirements.patterns(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes) for op in PATTERNS]
     return _cells([{"op": op} for op in PATTERNS], measure, (EAGER, COMPILED), where, needs)
-
-
-def _moved(trips: dict[str, Trips], elements: int) -> dict[str, Any]:
-    """Bytes of each variant, and the ceiling of what it does more of."""
-    moved, limits = {}, {}
-    for name, (reads, writes) in trips.items():
-        moved[name] = (reads + writes) * (2 if name == BF16 else 4) * elements
-        limits[name] = "copy" if reads == writes else "read" if reads > writes else "write"
-    return {"bytes": moved, "limit": limits}
 
 
 @experiment("fusion.matmuls", page="curriculum/day_13.md", timeout_s=240)

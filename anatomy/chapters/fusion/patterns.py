@@ -7,18 +7,15 @@ import torch
 from torch import Tensor
 
 Outputs = Tensor | tuple[Tensor, ...]
-Trips = tuple[int, int]  # reads and writes of a tensor of full size
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """What is called, what it takes by name, and the least that it moves, eager and fused."""
+    """What is called, and what it takes by name."""
 
     kind: str
     run: Callable[..., Outputs]
     takes: tuple[str, ...]
-    eager: Trips
-    fused: Trips
     options: Mapping[str, object] = field(default_factory=dict)  # of torch.compile
 
 
@@ -47,23 +44,19 @@ def _apart(x: Tensor, y: Tensor) -> Outputs:
 DOWN, ACROSS, APART, SHAPES = "vertical", "horizontal", "nothing shared", "different shapes"
 INTO, ROWS, ALL = "into a reduction", "through row reductions", "through a full reduction"
 PATTERNS = {
-    "x.cos().cos()": Pattern(DOWN, lambda x: x.cos().cos(), ("x",), (2, 2), (1, 1)),
-    "x.sin(), x.cos()": Pattern(ACROSS, lambda x: (x.sin(), x.cos()), ("x",), (2, 2), (1, 2)),
-    "x.sin(), y.cos()": Pattern(APART, _apart, ("x", "w"), (2, 2), (2, 2)),
-    "x.sin(), y.cos(), combo kernels": Pattern(
-        APART, _apart, ("x", "w"), (2, 2), (2, 2), {"combo_kernels": True}
-    ),
+    "x.cos().cos()": Pattern(DOWN, lambda x: x.cos().cos(), ("x",)),
+    "x.sin(), x.cos()": Pattern(ACROSS, lambda x: (x.sin(), x.cos()), ("x",)),
+    "x.sin(), y.cos()": Pattern(APART, _apart, ("x", "w")),
+    "x.sin(), y.cos(), combo kernels": Pattern(APART, _apart, ("x", "w"), {"combo_kernels": True}),
     "x * row + column": Pattern(
-        SHAPES, lambda x, row, column: x * row + column, ("x", "row", "column"), (2, 2), (1, 1)
+        SHAPES, lambda x, row, column: x * row + column, ("x", "row", "column")
     ),
-    "x[order].sin()": Pattern(
-        SHAPES, lambda x, order: x[order].sin(), ("x", "order"), (2, 2), (1, 1)
-    ),
-    "(x * x).sum(-1)": Pattern(INTO, lambda x: (x * x).sum(-1), ("x",), (2, 1), (1, 0)),
-    "softmax by hand": Pattern(ROWS, _softmax, ("x",), (5, 3), (1, 1)),
-    "x / x.sum(-1)": Pattern(ROWS, lambda x: x / x.sum(-1, keepdim=True), ("x",), (2, 1), (1, 1)),
-    "x / x.sum()": Pattern(ALL, lambda x: x / x.sum(), ("x",), (2, 1), (2, 1)),
-    "x / x.sum(), 1024 elements": Pattern(ALL, lambda x: x / x.sum(), ("few",), (0, 0), (0, 0)),
-    "gate, full w and b": Pattern(DOWN, _gate, ("x", "w", "b"), (6, 4), (3, 1)),
-    "gate, vectors": Pattern(DOWN, _gate, ("x", "row", "column"), (4, 4), (1, 1)),
+    "x[order].sin()": Pattern(SHAPES, lambda x, order: x[order].sin(), ("x", "order")),
+    "(x * x).sum(-1)": Pattern(INTO, lambda x: (x * x).sum(-1), ("x",)),
+    "softmax by hand": Pattern(ROWS, _softmax, ("x",)),
+    "x / x.sum(-1)": Pattern(ROWS, lambda x: x / x.sum(-1, keepdim=True), ("x",)),
+    "x / x.sum()": Pattern(ALL, lambda x: x / x.sum(), ("x",)),
+    "x / x.sum(), 1024 elements": Pattern(ALL, lambda x: x / x.sum(), ("few",)),
+    "gate, full w and b": Pattern(DOWN, _gate, ("x", "w", "b")),
+    "gate, vectors": Pattern(DOWN, _gate, ("x", "row", "column")),
 }

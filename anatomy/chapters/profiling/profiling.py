@@ -226,10 +226,8 @@ def _small(
     """The rows of what is read off a profile of the small step; or those that say why not."""
     where = formats.torch_device(device)
     (need,) = requirements.small(memory.capacity(where), device)
-    rows, why = None, need.why_not(memory.capacity(where))
-    if not why:
-        rows, why = grid.attempt(partial(measure, where), where)
-    return pd.DataFrame(rows or [{"variant": need.op, "note": why} | row for row in told])
+    told = [{"variant": need.op} | row for row in told]
+    return grid.reported(partial(measure, where), need, where, told)
 
 
 def _averaged(where: torch.device) -> list[dict[str, Any]]:

@@ -13,13 +13,10 @@ WAITS = 0.5  # share of a step from which on the GPU mostly waits
 WORTH = 0.9  # a step that takes less of its time has gained something
 
 
-@claim(
-    OPERATIONS,
-    statement="A matmul does ten times the operations of a softmax, or more, in less time.",
-    topic="roofline",
-)
-def a_matmul_outruns_a_softmax(operations: Table) -> Finding:
-    """A TF32 matmul of 4096 x 4096 matrices against a softmax over fp32 rows in memory."""
+@claim(OPERATIONS)
+def more_flops_can_be_faster(operations: Table) -> Finding:
+    """A TF32 matmul of 4096 x 4096 matrices does at least ten times the operations of a softmax
+    over fp32 rows in memory, and takes less time."""
     many, few = (operations.measured(name) for name in (MANY, FEW))
     took, longer = (time_of(row) for row in (many, few))
     more = Measured.counted(many["flops"] / few["flops"])

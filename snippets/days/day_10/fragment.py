@@ -52,13 +52,10 @@ def free_blocks():
 
 
 def blocks():
-    """Each piece of each segment that was taken from the driver: where it begins, and its size."""
+    """Each piece of each segment that was taken from the driver, in order: its size."""
     for number, segment in enumerate(torch.cuda.memory_snapshot()):
-        start = 0
         for each in segment["blocks"]:
-            used = each["state"] != "inactive"
-            yield {"segment": number, "start": start, "size": each["size"], "used": used}
-            start += each["size"]
+            yield {"segment": number, "size": each["size"], "used": each["state"] != "inactive"}
 
 
 def measured():
@@ -67,7 +64,6 @@ def measured():
     for done in pattern():
         stats = torch.cuda.memory_stats()
         now = {name: stats[f"{name}_bytes.all.current"] for name in ("allocated", "reserved")}
-        now["split"] = stats["inactive_split_bytes.all.current"]
         steps.append({"done": done, "largest": max(free_blocks(), default=0)} | now)
         if len(steps) == 3:
             pieces = list(blocks())

@@ -29,20 +29,19 @@ def costs(root: Path, **params: Any) -> Path:
 def ran(way: str, room: bool) -> dict[str, Any]:
     """What the pattern's script prints, as the allocator's rules have it."""
     held, each = 16 * 64 * MIB, [(64, 40)] * 16 if way == "default" else [(1024, 640)]
-    sizes = [(0, held, 0), (held, held, 0), (held - 640 * MIB, held, 384 * MIB)]
+    sizes = [0, held, held - 640 * MIB]
     names = "16 of 64 MiB", "all freed", "16 of 40 MiB"
     steps = [
-        {"done": name, "allocated": held - free, "reserved": total, "split": split, "largest": free}
-        for name, (free, total, split) in zip(names, sizes, strict=True)
+        {"done": name, "allocated": held - free, "reserved": held, "largest": free}
+        for name, free in zip(names, sizes, strict=True)
     ]
     steps[2]["largest"] = (24 if way == "default" else 384) * MIB
     said = "there was room" if room else "out of memory"
     steps.append(steps[2] | {"done": f"128 MiB more: {said}"})
     blocks = []
     for number, (size, used) in enumerate(each):
-        blocks.append({"segment": number, "start": 0, "size": used * MIB, "used": True})
-        piece = {"start": used * MIB, "size": (size - used) * MIB, "used": False}
-        blocks.append({"segment": number} | piece)
+        blocks.append({"segment": number, "size": used * MIB, "used": True})
+        blocks.append({"segment": number, "size": (size - used) * MIB, "used": False})
     return {"steps": steps, "blocks": blocks, "expandable": way == "expandable"}
 
 

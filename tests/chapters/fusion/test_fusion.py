@@ -1,19 +1,16 @@
 """Fusion without a GPU: chains and patterns at toy size, kernels that are counted, and claims."""
 
 import pytest
-import torch
 
 from anatomy import claims
 from anatomy.chapters.fusion import calculations, figures, fusion, judged, requirements
-from anatomy.chapters.fusion.patterns import PATTERNS, tensors
-from anatomy.diagnosis.op_counts import count
+from anatomy.chapters.fusion.patterns import PATTERNS
 from anatomy.figures.curriculum import calculations as calculated
 from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.fusion import fusion_rows
 from tests.fakes import synthetic
 
-CPU = torch.device("cpu")
 TOY = {"device": "cpu", "backend": "eager", "iters": 2, "budget_s": 0.05}
 
 
@@ -49,9 +46,7 @@ def test_every_pattern_is_checked_and_timed(monkeypatch):
     table = fusion.patterns(**TOY, scale=2**-7)
     rows = table[table.role != "again"].set_index(["op", "variant"])
     assert rows.median_s.gt(0).all()
-    assert list(rows.bytes[["x / x.sum(-1)"]]) == [3 * 4 * 64**2, 2 * 4 * 64**2]
-    assert list(rows.bytes[["gate, vectors"]]) == [n * 64**2 for n in (8 * 4, 2 * 4, 8 * 2)]
-    assert list(rows.limit[["x / x.sum(-1)"]]) == ["read", "copy"]
+    assert list(rows.loc["gate, vectors"].index) == ["eager", "compiled", "eager bf16"]
 
 
 def test_a_matmul_that_no_template_takes_says_why(monkeypatch):
@@ -69,17 +64,6 @@ def test_the_options_are_those_of_the_compiler():
 
     with config.patch(fusion.TILES | dict(PATTERNS["x.sin(), y.cos(), combo kernels"].options)):
         assert config.combo_kernels and config.max_autotune_gemm_backends == "TRITON"
-
-
-@pytest.mark.parametrize("op", [op for op in PATTERNS if op not in ("x[order].sin()",)])
-def test_eager_trips_are_those_of_the_operators(op):
-    """By the operators that PyTorch dispatches: reads and writes of whole tensors."""
-    side = 1024
-    each, given = PATTERNS[op], tensors(side, CPU)
-    inputs = [given[name] for name in each.takes]
-    found = count(lambda: each.run(*inputs)).bytes / (4 * side**2)
-    assert sum(each.eager) == pytest.approx(found, abs=0.02)
-    assert sum(each.fused) <= sum(each.eager)
 
 
 def test_what_is_required_grows_with_the_tensor():
@@ -102,7 +86,6 @@ NAMES = {
     "eager-chains-pay-every-trip": "holds",
     "the-second-cosine-is-free": "holds",
     "fused-chains-meet-the-ridge": "holds",
-    "more-flops-can-be-faster": "holds",
     "siblings-share-their-read": "holds",
     "templates-take-epilogues": "holds",
     "chain-moves-40n": "holds",

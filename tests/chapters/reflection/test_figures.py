@@ -1,11 +1,11 @@
-"""The concept map and the models: drawn from recordings, and where none is."""
+"""The concept map, drawn from recordings and where none is; and the table of keys."""
 
 import re
 from html import unescape
 
 import pytest
 
-from anatomy.chapters.reflection import concepts, figures, models
+from anatomy.chapters.reflection import concepts, figures
 from anatomy.figures.curriculum import outline
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.record.showing import Showing, using
@@ -59,74 +59,6 @@ def test_what_is_drawn_inside_a_link_leads_there_and_without_an_address_nowhere(
     drawn = sheet.svg("wide")
     assert '<a href="../day_02/"><rect' in drawn and drawn.count("<a ") == 1
     assert "aria-hidden" not in drawn and sheet.height == 24
-
-
-def test_a_step_is_drawn_before_and_after(shown):
-    with using(shown):
-        html = models.step_bars()
-    label = unescape(re.search(r'aria-label="([^"]*)"', html)[1])
-    for step in models.STEPS.values():
-        for way in models.WAYS.values():
-            assert f"{step}, {way}: " in label
-
-
-def calls(**seconds: float | None) -> list[dict]:
-    common = {"op": models.LARGE, "quantity": "step_wall"}
-    return [
-        common
-        | {"variant": name, "median_s": took, "role": "variant", "ratio": took and took / 1e-3}
-        | {"verdict": took and ("faster" if took < 1e-3 else "same")}
-        for name, took in seconds.items()
-    ]
-
-
-def test_ways_to_a_graph_are_counted_and_timed():
-    catalogue = [
-        {"op": op, "variant": way, "outcome": outcome}
-        for way, outcomes in {
-            "eager": ("right", "right"),
-            "trace": ("right", "wrong answer"),
-            "compile": ("right", "graph break"),
-        }.items()
-        for op, outcome in zip(("a branch", "a loop"), outcomes, strict=True)
-    ]
-    found = list(models.ways(calls(eager=1e-3, compile=5e-4, trace=None), catalogue))
-    assert [(way.name, way.right, way.of) for way in found] == [
-        ("eager", 2, 2),
-        ("trace", 1, 2),
-        ("compile", 2, 2),
-    ]
-    assert [way.timed and way.timed["median_s"] for way in found] == [1e-3, None, 5e-4]
-    sheet = Canvas(680)
-    models._two_bars(sheet, found)
-    drawn = sheet.svg("wide")
-    assert "1 of 2 right" in drawn and "not timed" in drawn and "500 µs" in drawn
-
-
-def test_the_leaves_of_the_tree_are_counted_kernels():
-    cosines, epilogue = "x.cos().cos()", "relu(a @ b + bias)"
-    counted = [
-        {"op": cosines, "variant": "eager", "launched": 2},
-        {"op": cosines, "variant": "compiled", "launched": 1},
-        {"op": epilogue, "variant": "eager", "launched": 3},
-        {"op": epilogue, "variant": "compiled", "launched": 2},
-        {"op": epilogue, "variant": "Triton template", "launched": 1},
-        {"op": "a @ b @ c", "variant": "eager", "launched": 2},
-    ]
-    assert models.counted(counted, cosines) == "2 → 1"
-    assert models.counted(counted, epilogue) == "3 → 2, template 1"
-    assert models.counted(counted, "a @ b @ c") == "not counted yet"
-    sheet = Canvas(330)
-    models._tree(sheet, {leaf: models.counted(counted, leaf.pattern) for leaf in models.LEAVES})
-    drawn = sheet.svg("narrow")
-    assert ">2 → 1<" in drawn and drawn.count(">yes<") == drawn.count(">no<") == 7
-
-
-def test_an_experiment_that_is_not_there_leaves_a_gap_and_no_error(shown, monkeypatch):
-    monkeypatch.setattr(models.signatures, "experiments", dict)
-    with using(shown):
-        assert "not measured yet" in models.spectrum()
-        assert "not counted yet" in models.fusion_tree()
 
 
 def test_all_keys_stand_in_a_table_beside_those_of_an_a100(shown):
