@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from anatomy.parts import sizes
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 # Bytes that are asked for. A smaller block comes out of a segment that others may use, which then
@@ -21,10 +22,10 @@ class Step(NamedTuple):
 
 
 STEP = Step()
-# Elements of each layer's weights and of what it keeps of each token, in units of the width.
-_WEIGHTS, _KEPT = 12 * STEP.width**2, 24 * STEP.width
-WEIGHT_BYTES = 4 * STEP.layers * _WEIGHTS
-ACTIVATION_BYTES = 4 * STEP.layers * STEP.batch * STEP.tokens * _KEPT
+_TOKENS = STEP.batch * STEP.tokens
+WEIGHT_BYTES = 4 * sizes.weights(STEP.width, STEP.layers)
+ACTIVATION_BYTES = 4 * sizes.kept(STEP.width, STEP.layers, _TOKENS)
+RUNNING_BYTES = 4 * sizes.running(STEP.width, _TOKENS)
 
 
 @requires("allocator.costs")
@@ -43,10 +44,10 @@ def fragmentation(on: Capacity) -> Iterator[Requirement]:
 @requires("allocator.training_step")
 def training_step(on: Capacity) -> Iterator[Requirement]:
     """Weights, gradients, both of AdamW's averages, its temporaries, and the activations."""
-    yield Requirement("training step", 6 * WEIGHT_BYTES + 2 * ACTIVATION_BYTES)
+    yield Requirement("training step", 6 * WEIGHT_BYTES + ACTIVATION_BYTES + RUNNING_BYTES)
 
 
 @requires("allocator.kept_losses")
 def kept_losses(on: Capacity) -> Iterator[Requirement]:
     """Nine validation losses with their activations, and the gradients of training."""
-    yield Requirement("kept losses", 2 * WEIGHT_BYTES + 10 * ACTIVATION_BYTES)
+    yield Requirement("kept losses", 2 * WEIGHT_BYTES + 9 * ACTIVATION_BYTES + RUNNING_BYTES)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from anatomy.parts import sizes
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 
@@ -29,11 +30,12 @@ def scaled(op: str, scale: float) -> Size:
 
 
 def bytes_of(size: Size, device: str) -> int:
-    """Weights, gradients and AdamW's state with its temporaries, and what backward needs, some 20
-    values for each of a token's; in bfloat16, or in float32 on a CPU."""
-    weights = 12 * size.layers * size.width**2
-    kept = 20 * size.layers * size.batch * size.tokens * size.width
-    return (4 if device.startswith("cpu") else 2) * (6 * weights + kept)
+    """Weights, gradients and AdamW's state with its temporaries, and activations; in bfloat16, or
+    in float32 on a CPU."""
+    tokens = size.batch * size.tokens
+    held = sizes.kept(size.width, size.layers, tokens) + sizes.running(size.width, tokens)
+    item = 4 if device.startswith("cpu") else 2
+    return item * (6 * sizes.weights(size.width, size.layers) + held)
 
 
 @requires("profiling.overhead")
