@@ -1,16 +1,11 @@
 """What autograd, autocast and Python among the dispatch keys add to a call, for the CPU."""
 
 from anatomy.claims import Cases, Finding, Need, answer, claim
-from anatomy.claims.table import Table, over_control, with_verdict
+from anatomy.claims.table import Table
 
 CALLS = Need("dispatch.calls")
 ONE = "one call"
 IN_PYTHON = ("subclass", "dispatch mode", "custom op")
-
-
-def _beside_an_addition(calls: Table, way: str) -> tuple:
-    row = calls.measured(way, op=ONE)
-    return over_control(row), f"{way}: {with_verdict(row)}."
 
 
 @claim(
@@ -21,7 +16,7 @@ def _beside_an_addition(calls: Table, way: str) -> tuple:
 def falling_through_is_free(calls: Table) -> Finding:
     """An addition under autocast, which leaves additions alone, takes the CPU at most 5 % longer
     than one outside of it."""
-    over, seen = _beside_an_addition(calls, "autocast")
+    over, seen = calls.beside_control("autocast", op=ONE)
     return answer(over.at_most(1.05), seen, over)
 
 
@@ -32,7 +27,7 @@ def falling_through_is_free(calls: Table) -> Finding:
 )
 def recording_costs_a_tenth(calls: Table) -> Finding:
     """An addition of a tensor that requires a gradient takes the CPU 1.1 times as long or more."""
-    over, seen = _beside_an_addition(calls, "requires_grad")
+    over, seen = calls.beside_control("requires_grad", op=ONE)
     return answer(over.at_least(1.1), seen, over)
 
 
@@ -44,7 +39,7 @@ def recording_costs_a_tenth(calls: Table) -> Finding:
 def inference_mode_makes_calls_cheaper(calls: Table) -> Finding:
     """An addition in inference_mode takes the CPU at most 0.95 of one outside of it, of tensors
     that require no gradient."""
-    over, seen = _beside_an_addition(calls, "inference_mode")
+    over, seen = calls.beside_control("inference_mode", op=ONE)
     return answer(over.at_most(0.95), seen, over)
 
 
@@ -59,7 +54,7 @@ def python_doubles_a_call(calls: Table) -> Finding:
     cases = Cases()
     for way in IN_PYTHON:
         with cases.at(way=way) as case:
-            over, _ = _beside_an_addition(calls, way)
+            over, _ = calls.beside_control(way, op=ONE)
             case(over.at_least(2.0), over, f"{way} {over.text}")
     return cases.finding(f"Over a plain addition: {cases.said()}.")
 
@@ -71,7 +66,7 @@ def python_doubles_a_call(calls: Table) -> Finding:
 )
 def a_view_is_a_call_too(calls: Table) -> Finding:
     """`x.view(1)` takes the CPU at least a third of what `torch.add(x, y)` takes it."""
-    over, seen = _beside_an_addition(calls, "x.view(1)")
+    over, seen = calls.beside_control("x.view(1)", op=ONE)
     return answer(over.at_least(1 / 3), seen, over)
 
 
@@ -82,5 +77,5 @@ def a_view_is_a_call_too(calls: Table) -> Finding:
 )
 def one_call_for_many_is_cheaper(calls: Table) -> Finding:
     """A tensor more in `torch._foreach_add` takes the CPU at most half of a call of `torch.add`."""
-    over, seen = _beside_an_addition(calls, "torch._foreach_add")
+    over, seen = calls.beside_control("torch._foreach_add", op=ONE)
     return answer(over.at_most(0.5), seen, over)

@@ -1,17 +1,12 @@
 """What each precaution of a measurement is worth, and how far equals differ."""
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, over_control, with_verdict
+from anatomy.claims.table import Table
 from anatomy.table import units
 
 WAYS, EQUALS = Need("timing.ways"), Need("timing.equals")
 OPS = ("GEMM", "addition")
 ONE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
-
-
-def _beside_careful(ways: Table, op: str, way: str) -> tuple[Measured, str]:
-    row = ways.measured(way, op=op)
-    return over_control(row), f"{op}, {way}: {with_verdict(row)}."
 
 
 @claim(
@@ -21,7 +16,7 @@ def _beside_careful(ways: Table, op: str, way: str) -> tuple[Measured, str]:
 )
 def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
     """The time until the call of a GEMM returns is at most half of what the GEMM takes."""
-    over, seen = _beside_careful(ways, "GEMM", "perf_counter, no wait")
+    over, seen = ways.beside_control("perf_counter, no wait", op="GEMM")
     return answer(over.at_most(0.5), seen, over)
 
 
@@ -33,7 +28,7 @@ def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
 def events_alone_time_the_host(ways: Table) -> Finding:
     """An event pair around one small addition, with an empty queue, reads at least 1.5 times as
     much as one around many that were queued behind a sleep."""
-    over, seen = _beside_careful(ways, "addition", "events, one call")
+    over, seen = ways.beside_control("events, one call", op="addition")
     return answer(over.at_least(1.5), seen, over)
 
 
@@ -44,7 +39,7 @@ def events_alone_time_the_host(ways: Table) -> Finding:
 )
 def without_a_flush_copies_look_faster(ways: Table) -> Finding:
     """A copy of 8 MiB back to back takes at most 0.9 of one that finds the cache flushed."""
-    over, seen = _beside_careful(ways, "copy", "back to back")
+    over, seen = ways.beside_control("back to back", op="copy")
     return answer(over.at_most(0.9), seen, over)
 
 
@@ -55,7 +50,7 @@ def without_a_flush_copies_look_faster(ways: Table) -> Finding:
 )
 def zeros_are_faster(ways: Table) -> Finding:
     """The same GEMM of zeros takes at most 0.95 of one of random numbers, in the same blocks."""
-    over, seen = _beside_careful(ways, "values", "zeros")
+    over, seen = ways.beside_control("zeros", op="values")
     return answer(over.at_most(0.95), seen, over)
 
 
