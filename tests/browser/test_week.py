@@ -45,11 +45,18 @@ def answers(page, name: str) -> list[str]:
     return box(page, name).locator("details.answer :is(.measured, .right)").all_text_contents()
 
 
+def waits(page, kinds: str) -> bool:
+    """Whether a box has a gap in its answer, for a recording that has still to be made."""
+    return page.locator(f".admonition:is({kinds}) details.answer .gap-inline").count() > 0
+
+
 def test_weeks_are_guessed_kept_and_scored(opened, address):
     page = opened(f"curriculum/{DAYS[0]}/")
     expected, factors = {}, [*POINTS]
     for day in DAYS:
         page.goto(f"{address}curriculum/{day}/", wait_until="load")
+        if waits(page, ".predict"):
+            continue
         said, points = {}, {}
         for at, (name, unit) in enumerate(boxes(page, ".predict").items()):
             first = answers(page, name)[0]
@@ -80,6 +87,7 @@ def test_weeks_are_guessed_kept_and_scored(opened, address):
                 assert told(page, name) in beside.text_content()
         assert len(said) >= 2
         expected[int(day[-2:])] = sum(points.values()), 10 * len(said)
+    assert len(expected) >= 7
     other = 'localStorage.setItem(\'anatomy-guess d15-next\', \'{"said": "1", "points": 10}\')'
     page.evaluate(other)
     for week in {math.ceil(day / 7) for day in expected}:
@@ -98,6 +106,8 @@ def test_weeks_are_guessed_kept_and_scored(opened, address):
 def test_an_exercise_knows_the_answer_that_it_folds_away(opened, day):
     page = opened(f"curriculum/{day}/")
     asked = boxes(page, ".calculate, .measure")
+    if waits(page, ".calculate, .measure"):
+        pytest.skip("it is not recorded there yet")
     for name, unit in asked.items():
         low, _, high = answers(page, name)[0].partition(" to ")
         right = number(high or low, unit)
