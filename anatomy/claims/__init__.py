@@ -10,7 +10,7 @@ anything. Claims read recordings and need neither a GPU nor torch.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import log
 from typing import Any
@@ -81,6 +81,7 @@ class Result:
     found: tuple[Found, ...]  # the recordings it looked for
     measured: Measured | None = None  # the number to hold against the claimed one
     condition: str = ""  # where it holds, if only somewhere
+    short: tuple[str, ...] = ()  # that in clauses, or what is undecided, as its finding has it
     machine: str = ""  # slug of the one shown, or of the CPU where all of it is from one
 
     @property
@@ -154,43 +155,44 @@ def evaluate(showing: Showing, name: str) -> Result:
     found = tuple(showing.find_together((need.name, need.params) for need in asked.needs))
     if showing.collecting:
         return Result(asked, NOT_RECORDED, "", found)
-    key = (showing.machine, showing.published, showing.here is None, "claim", asked.name)
+    whose = (showing.machine, showing.published, showing.borrowing, showing.here is None)
+    key = (*whose, "claim", asked.name)
     return showing.once(key, lambda: _result(asked, found, showing.machine))
 
 
 def _result(asked: Claim, found: tuple[Found, ...], shown: str) -> Result:
-    word, evidence, seen = _judged(asked, found)
-    measured, condition = (seen.measured, seen.condition) if seen else (None, "")
-    read = [each for each in found if each.recording]
-    machines = {each.recording.machine for each in read}
+    result = _judged(asked, found)
+    evidence = result.evidence
+    machines = {each.recording.machine for each in found if each.recording}
     machine = machines.pop() if len(machines) == 1 else shown
     if borrowed := [each for each in found if each.instead_of]:
         machine = next(each.recording.machine for each in borrowed if each.recording)
         lacks = sum(each.lacking for each in borrowed)
         evidence += f" Judged on {machine}: {shown} lacks {lacks} of {len(found)} recordings."
-    return Result(asked, word, evidence, found, measured, condition, machine)
+    return replace(result, evidence=evidence, machine=machine)
 
 
-def _judged(asked: Claim, found: tuple[Found, ...]) -> tuple[str, str, Finding | None]:
-    """The word for a claim, the evidence, and the finding that they are of, if there is one."""
+def _judged(asked: Claim, found: tuple[Found, ...]) -> Result:
+    """What the recordings come to: a finding, or why there is none."""
     if finding := asked.settled:
-        return finding.word, finding.evidence, finding
+        return Result(asked, found=found, **vars(finding))
     if asked.judge is None:
-        return NOT_YET, f"To be measured with the pages on {asked.awaits}.", None
+        return Result(asked, NOT_YET, f"To be measured with the pages on {asked.awaits}.", found)
     if missing := sum(each.recording is None for each in found):
         evidence = f"{missing} of the {len(found)} recordings that it reads are missing."
-        return NOT_RECORDED, evidence, None
+        return Result(asked, NOT_RECORDED, evidence, found)
     try:
         tables = [Table(each.recording.rows, each.params, each.recording.data) for each in found]
         finding = asked.judge(*tables)
     except Unmeasured as reason:
-        return NOT_MEASURABLE, str(reason), None
+        return Result(asked, NOT_MEASURABLE, str(reason), found)
     except Exception as error:
         if not all(each.freshness.current for each in found):
-            return NOT_RECORDED, "The recordings that it reads are too old for it.", None
+            evidence = "The recordings that it reads are too old for it."
+            return Result(asked, NOT_RECORDED, evidence, found)
         if isinstance(error, AnatomyError):
             raise
         raise AnatomyError(
             f"The claim {asked.name} could not be evaluated: {type(error).__name__}: {error}."
         ) from error
-    return finding.word, finding.evidence, finding
+    return Result(asked, found=found, **vars(finding))

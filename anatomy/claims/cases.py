@@ -48,9 +48,9 @@ class Cases(list[Case]):
         that can't be measured are told apart; if none can, it is `not measurable here`.
         """
         there = self.measurable
-        if 0 < self.true < len(there) and self.false:
-            where = _where(there)
-            return self._found(findings.IN_PART, f"{evidence} It holds {where}.", where)
+        if self.true and self.false:
+            where, *short = _where(there)
+            return self._found(findings.IN_PART, f"{evidence} It holds {where}.", where, *short)
         if there and self.true == len(there):
             return self._found(findings.HOLDS, evidence)
         refuted = not self.true and 2 * self.false > len(there)
@@ -62,26 +62,27 @@ class Cases(list[Case]):
         `holds` if it is true of one case, `fails` if it is false of each, else `inconclusive`.
         """
         there = self.measurable
-        refuted = self.false == len(there)
-        word = findings.FAILS if refuted else findings.INCONCLUSIVE
+        word = findings.FAILS if self.false == len(there) else findings.INCONCLUSIVE
         seen = f"{evidence} It is so in {self.true} of {len(there)} cases."
         return self._found(findings.HOLDS if self.true else word, seen)
 
-    def _found(self, word: str, evidence: str, where: str = "") -> Finding:
+    def _found(self, word: str, evidence: str, where: str = "", *short: str) -> Finding:
         """The finding of a verdict, with what is undecided and what can't be measured beside it."""
         there, absent = self.measurable, [case for case in self if case.why]
         if not there:
             why = absent[0].why if absent else "There is no such case."
             return Finding(findings.NOT_MEASURABLE, why)
-        undecided = len(there) - self.true - self.false
-        rest = len(there) - undecided
-        others = f"; it {'holds' if self.true else 'fails'} in {rest}"
-        said = others if rest in (self.true, self.false) and rest else ""
-        beside = f" Undecided: {undecided} of {len(there)} cases{said}." if undecided else ""
+        every, rest = f"{len(there)} cases", self.true + self.false
+        if undecided := len(there) - rest:
+            others = f"{'holds' if self.true else 'fails'} in {rest}"
+            alike = rest and rest in (self.true, self.false)
+            evidence += f" Undecided: {undecided} of {every}{f'; it {others}' if alike else ''}."
+            counted = f"{others} of {every}, {undecided}" if alike else f"{undecided} of {every}"
+            short = short or (f"{counted} undecided",)
         if absent:
             why = absent[0].why.rstrip(".")
-            beside += f" {len(absent)} of {len(self)} cases can't be measured: {why}."
-        return Finding(word, evidence + beside, span(there.numbers), where)
+            evidence += f" {len(absent)} of {len(self)} cases can't be measured: {why}."
+        return Finding(word, evidence, span(there.numbers), where, short)
 
     def of(self, **where: Any) -> "Cases":
         """Those with these values in `where`."""
@@ -179,8 +180,8 @@ def between(values: Iterable[float], printed: Callable[[float], str] = units.rat
     return low if low == high else f"{low} to {high}"
 
 
-def _where(cases: Sequence[Case]) -> str:
-    """The cases in which a claim is true, in as few words as they allow.
+def _where(cases: Sequence[Case]) -> tuple[str, ...]:
+    """The cases in which a claim is true, in as few words as they allow; then that in clauses.
 
     By one column or two if these decide it; else by name, if it is true or false of few; else by
     the column or two that leave least open: always, never, and partly. A case that is undecided
@@ -188,7 +189,7 @@ def _where(cases: Sequence[Case]) -> str:
     """
     columns = [name for name in cases[0].where if len({str(c.where[name]) for c in cases}) > 1]
     count = f"{sum(bool(case.outcome) for case in cases)} of {len(cases)} cases"
-    ways: list[tuple[int, str]] = []
+    ways: list[tuple[int, tuple[str, ...]]] = []
     for names in (*combinations(columns, 1), *combinations(columns, 2)):
         outcomes: dict[Place, list[bool | None]] = {}
         for case in cases:
@@ -197,19 +198,20 @@ def _where(cases: Sequence[Case]) -> str:
         held, other = kinds["always"], kinds["never"]
         if len(held) + len(other) == len(outcomes):
             if len(held) <= min(len(other), MOST_NAMED):
-                return f"{places.said(held, [*outcomes])}, {count}"
+                named, *only = places.said(held, [*outcomes])
+                return f"{named}, {count}", *only, count
             if len(other) <= MOST_NAMED:
-                return f"except {places.said(other, [*outcomes])}, in {count}"
+                return f"except {places.said(other, [*outcomes])[0]}, in {count}", count
         open_ = sum(len(each) for each in outcomes.values() if len(set(each)) > 1)
         if any(0 < len(each) <= MOST_NAMED for each in (held, other)):
-            ways.append((open_ + len(outcomes), _always_never_partly(kinds)))
+            ways.append((open_ + len(outcomes), _always_never_partly(kinds, count)))
     undecided = any(case.outcome is None for case in cases)
     for kind, outcome in [("", True)] if undecided else [("", True), ("except ", False)]:
         single = [_place(case, columns) for case in cases if case.outcome is outcome]
         if columns and len(single) <= MOST_NAMED:
-            every = [_place(case, columns) for case in cases]
-            return f"{kind}{places.said(single, every)}, {count}"
-    return f"{min(ways, key=lambda way: way[0])[1]}; {count} in all" if ways else f"in {count}"
+            named, *only = places.said(single, [_place(case, columns) for case in cases])
+            return f"{kind}{named}, {count}", *(only if outcome else ()), count
+    return min(ways, key=lambda way: way[0])[1] if ways else (f"in {count}", count)
 
 
 def _place(case: Case, names: Iterable[str]) -> Place:
@@ -225,12 +227,13 @@ def _kinds(outcomes: dict[Place, list[bool | None]]) -> dict[str, list[Place]]:
     return kinds
 
 
-def _always_never_partly(kinds: dict[str, list[Place]]) -> str:
-    """`always for a, never for b, in part for c, undecided for d`; of too many only their count."""
-    every, said = [place for each in kinds.values() for place in each], []
+def _always_never_partly(kinds: dict[str, list[Place]], count: str) -> tuple[str, ...]:
+    """`always for a; never for b; in part for c; undecided for d; 4 of 9 cases in all`, and then in
+    clauses; of too many places only their count, and no clause."""
+    every, said = [place for each in kinds.values() for place in each], {}
     for kind, there in kinds.items():
         if there:
-            many = len(there) > MOST_NAMED
-            named = f"for {len(there)} combinations" if many else places.said(there, every)
-            said.append(f"{kind} {named}")
-    return "; ".join(said)
+            few = len(there) <= MOST_NAMED
+            named = places.said(there, every)[0] if few else f"for {len(there)} combinations"
+            said[f"{kind} {named}"] = few
+    return "; ".join([*said, f"{count} in all"]), *filter(said.get, said), count

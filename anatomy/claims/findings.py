@@ -139,6 +139,7 @@ class Finding:
     evidence: str  # what was seen, as a clause with its numbers; computed, never typed
     measured: Measured | None = None  # the number to hold against the one that was claimed
     condition: str = ""  # where it holds, if it holds only somewhere
+    short: tuple[str, ...] = ()  # that in clauses, the count of cases last; or what is undecided
 
     def __post_init__(self) -> None:
         if self.word not in WORDS:

@@ -7,7 +7,6 @@ rows, a claim on one machine each, and nothing else.
 import csv
 import io
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -126,29 +125,22 @@ def where(result: Result) -> str:
     open, or that a person read it up."""
     if result.claim.settled:
         return BY_READING
-    left_open = re.search(r"Undecided: (\d+) of (\d+) cases(?:; it (\w+ in \d+))?", result.evidence)
-    if result.word == claims.INCONCLUSIVE and left_open:
-        undecided, every, others = left_open.groups()
-        decided = f"{others} of {every} cases, {undecided}"
-        return f"{decided if others else f'{undecided} of {every} cases'} undecided"
-    return brief(result.condition, MOST_SAID)
+    if result.word == claims.INCONCLUSIVE:
+        return "".join(result.short)
+    return brief(result, MOST_SAID)
 
 
-def brief(condition: str, most: int) -> str:
-    """A condition of at most so many characters: itself, else as many of its places as there is
-    room for, the surest first, or what its places have in common, and in how many cases it is
-    met."""
-    counted = re.search(r"\d+ of \d+ cases", condition)
-    if not counted or len(condition) <= most:
-        return condition
-    said = [counted[0]]
-    if shared := re.fullmatch(r"((?:for|where) [^();]+) \([^;]+\), \d+ of \d+ cases", condition):
-        said.insert(0, f"only {shared[1]}")
-    for clause in condition.split("; ")[:-1]:
-        if "combinations" not in clause and len("; ".join([*said, clause])) <= most:
-            said.insert(-1, clause)
-    text = "; ".join(said)
-    return text if len(said) > 1 and len(text) <= most else f"in {counted[0]}"
+def brief(result: Result, most: int) -> str:
+    """The condition in at most so many characters: itself, else as many of its clauses as there is
+    room for, and in how many cases it is met. One without clauses is told whole."""
+    if not result.short or len(result.condition) <= most:
+        return result.condition
+    *clauses, count = result.short
+    said = ""
+    for clause in clauses:
+        if len(f"{said}{clause}; {count}") <= most:
+            said += f"{clause}; "
+    return f"{said or 'in '}{count}"
 
 
 def anchor(result: Result) -> str:

@@ -8,9 +8,9 @@ Place = tuple[str, ...]  # what the columns of a case say: `("matmul", "fp16", "
 Pattern = tuple[tuple[str, ...], ...]
 
 
-def said(places: Sequence[Place], among: Sequence[Place]) -> str:
+def said(places: Sequence[Place], among: Sequence[Place]) -> tuple[str, ...]:
     """`for layer_norm, matmul 2048/4096`: these places, told apart from the others `among` which
-    they are. A column that does not matter is not named; what all share stands before brackets."""
+    they are, without the columns that don't matter; of `for a (b or c)` also `only for a`."""
     patterns = _patterns(places, among)
     shared = [len({place[at] for place in places}) == 1 for at in range(len(places[0]))]
     # What several share tells more than what each is called, though that alone would do.
@@ -18,15 +18,16 @@ def said(places: Sequence[Place], among: Sequence[Place]) -> str:
     hidden = any(same and not said for same, said in zip(shared, patterns[0], strict=True))
     if not any(shared) or (len(patterns) == 1 and not (lists and hidden)):
         texts = [_words(pattern) for pattern in patterns]
-        named = ", ".join(texts)
+        named = [", ".join(texts)]
     else:
         texts = [" ".join(value for value, same in zip(places[0], shared, strict=True) if same)]
         own = (
             _words([() if same else values for values, same in zip(pattern, shared, strict=True)])
             for pattern in patterns
         )
-        named = f"{texts[0]} ({' or '.join(own)})"
-    return named if all(text.startswith("where ") for text in texts) else f"for {named}"
+        named = [f"{texts[0]} ({' or '.join(own)})", texts[0]]
+    word = "" if all(text.startswith("where ") for text in texts) else "for "
+    return tuple(f"{only}{word}{text}" for only, text in zip(("", "only "), named, strict=False))
 
 
 def _patterns(places: Sequence[Place], among: Sequence[Place]) -> list[Pattern]:

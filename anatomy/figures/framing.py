@@ -21,10 +21,12 @@ def exhibit(
     around a body.
     """
     showing = current()
-    says = inline.render_text(showing, caption) if caption else ""
+    several = [found] if isinstance(found, Found) else list(found)
+    says = ""
+    if caption:
+        says = showing.beside(several, lambda: inline.render_text(showing, caption))
     if showing.collecting:
         return ""
-    several = [found] if isinstance(found, Found) else list(found)
     body = ""
     if not isinstance(found, Found) or found.recording is not None:
         try:

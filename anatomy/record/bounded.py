@@ -5,10 +5,11 @@ import os
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anatomy.table.errors import BadParameter
+from anatomy.table.errors import AnatomyError, BadParameter
 
 VARIABLE = "ANATOMY_BLOCK_SECONDS"
 # What is measured runs in the recorder, before: a block draws, and the slowest takes some seconds.
@@ -73,3 +74,20 @@ def bounded() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
         faulthandler.cancel_dump_traceback_later()
         os._exit = leave
+
+
+def line_of(error: BaseException, filename: str) -> int:
+    """Line of the block, from 1, at which it failed; 0 where the traceback does not say."""
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        return error.lineno or 0
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
+
+
+def in_words(error: BaseException, what: str) -> str:
+    """Why `what`, a block or a reference, gave no figure."""
+    if isinstance(error, AnatomyError | PageStopped):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"{what} ended with SystemExit({error.code!r}); a page block may not end a build."
+    return f"{what} failed with {type(error).__name__}: {' '.join(str(error).split())}"

@@ -192,6 +192,12 @@ def record(
         recording.make_ready(Path(root))
     measurer = Measurer(Path(root), package, allow_foreign, timeout_s)
     with isolation.only_recorder(), Reporter([i.last_seconds for i in todo]) as reporter:
+        other = sum(item.freshness.state == "machine-other" for item in todo)
+        if other and mode != "remeasure":
+            reporter.line(
+                f"{other} of {len(todo)} were measured on another card of this model, and are "
+                "measured anew. ANATOMY_CARD=any in front of the command accepts them as they are."
+            )
         round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic())
         # Every share is of the machine's ceilings, so they come first, and alone.
         while round_.todo and round_.todo[0].name == limits.EXPERIMENT:

@@ -5,7 +5,6 @@ import io
 import os
 import posixpath
 import re
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from anatomy.judge import limits
 from anatomy.record import failures, recording, signatures
-from anatomy.record.bounded import PageStopped, bounded
+from anatomy.record.bounded import bounded, in_words, line_of
 from anatomy.record.provenance.freshness import Freshness, freshness
 from anatomy.table.errors import AnatomyError, UnknownName
 
@@ -124,8 +123,11 @@ class Showing:
             pairs = zip(best, mine, strict=True)
             best = [own if own.on_cpu else replace(it, instead_of=own) for it, own in pairs]
         for call, each in zip(wanted, best, strict=True):
-            self._looked_up[_key(*call)] = each
+            self._note(call, each)
         return best
+
+    def _note(self, call: tuple[str, dict[str, Any]], found: Found) -> None:
+        self._looked_up[_key(*call), found.recording and found.recording.machine] = found
 
     def _on(self, machine: str, name: str, wanted: dict[str, Any]) -> Found:
         here = self.here if machine == self.machine else None
@@ -148,27 +150,76 @@ class Showing:
         # An edition of another machine has nothing of this host.
         return self.once((machine, *_key(name, wanted), *(["here"] if here else [])), read)
 
+    def has(self, name: str, params: Mapping[str, Any]) -> bool:
+        """Whether the GPU that is shown has a recording itself."""
+        there = self._on(self.borrowing or self.machine, name, _signature(name).bind(**params))
+        return not there.on_cpu and not there.lacking
+
     def rowwise(self, draw: Callable[[], T]) -> T:
         """What `draw` returns. Where it names a row that the recordings of the machine shown lack,
         as rows that are as large as a cache do, all its figures are of the first published machine
         that has the row; where none has, its own UnknownName is raised."""
         if self.borrowing or self.collecting:
             return draw()
+        before = dict(self._looked_up)
         try:
             return draw()
         except UnknownName:
+            self._looked_up = before  # what lacks the row is no source
             for slug in self.published:
-                self.borrowing = slug
-                with suppress(UnknownName):
+                with suppress(UnknownName), self._borrowing(slug):
                     return draw()
             raise
+
+    def of_one_machine(self, draw: Callable[[], T]) -> T:
+        """What `draw` returns: figures that are read together, as those of one paragraph. Where
+        some are the shown machine's and some another's, all are of the first published machine
+        that lacks none of them, for a sentence would else compare two machines. Where there is
+        none, each is of the machine that has it."""
+        if self.borrowing or self.collecting:
+            return draw()
+        before, self._looked_up = self._looked_up, {}
+        try:
+            drawn, seen = draw(), self.looked_up()
+            borrowed = any(each.instead_of for each in seen)
+            mixed = borrowed and not all(each.instead_of or each.on_cpu for each in seen)
+            of_one = (self._all_of(slug, draw) for slug in self.published if mixed)
+            return next((each for each in of_one if each is not None), drawn)
+        finally:
+            self._looked_up = before | self._looked_up
+
+    def beside(self, found: Iterable[Found], draw: Callable[[], T]) -> T:
+        """What `draw` returns, such as a caption, of the machine that these figures are of."""
+        there = {each.recording.machine for each in found if each.recording and not each.on_cpu}
+        slug = there.pop() if len(there) == 1 else self.machine
+        if slug == self.machine or self.borrowing or self.collecting:
+            return draw()
+        before, again = self._looked_up, self._all_of(slug, draw)
+        self._looked_up = before | self._looked_up
+        return draw() if again is None else again
+
+    def _all_of(self, slug: str, draw: Callable[[], T]) -> T | None:
+        """What `draw` returns of one published machine; None where that lacks some of it."""
+        before, self._looked_up = self._looked_up, {}
+        with suppress(Exception), self._borrowing(slug):  # told where the one shown has it
+            drawn = draw()
+            if all(each.recording for each in self.looked_up()):
+                return drawn
+        self._looked_up = before
+        return None
+
+    @contextmanager
+    def _borrowing(self, slug: str) -> Iterator[None]:
+        self.borrowing = slug
+        try:
+            yield
         finally:
             self.borrowing = ""
 
     def on(self, slug: str) -> "Showing":
         """The same page with the recordings of one machine alone and nothing in place of others;
         this host says nothing of another machine's."""
-        alone = replace(self, published=())
+        alone = replace(self, published=(), borrowing="")
         if slug == self.machine:
             return alone
         return replace(alone, machine=slug, here=None, asked=[], _looked_up={})
@@ -202,10 +253,14 @@ class Showing:
     def ceilings_of(self, found: Found) -> limits.Ceilings | None:
         """What shares of a recording's rows are of: the ceilings of its machine; None of a CPU's,
         and while collecting. Whoever asks shows them, so their recording is noted as the page's."""
-        self.find(limits.EXPERIMENT)
         if self.collecting or found.on_cpu:
+            self.asked.append(Asked(*_limits(), self.place))
             return None
         slug = found.recording.machine if found.recording else self.machine
+        mine = there = self._on(self.machine, *_limits())
+        if slug != self.machine:
+            there = replace(self._on(slug, *_limits()), instead_of=mine)
+        self._note(_limits(), there if there.recording else mine)
         return self.once(("ceilings", slug), lambda: recording.ceilings(self.root, slug))
 
     @property
@@ -263,7 +318,7 @@ class Showing:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            at = line + _line_of(error, filename)
+            at = line + line_of(error, filename)
             raise PageError(f"{self.page}:{at}: {in_words(error, 'the block')}") from error
         return printed.getvalue()
 
@@ -317,6 +372,10 @@ def record_command(name: str, params: dict[str, Any]) -> str:
     return f"pytorch-gpu-anatomy record {_signature(name).words(params)}"
 
 
+def _limits() -> tuple[str, dict[str, Any]]:
+    return limits.EXPERIMENT, _signature(limits.EXPERIMENT).bind()
+
+
 @cache
 def _signature(name: str) -> signatures.Signature:
     # A page asks a hundred times, and each time all sources would be read. `mkdocs serve` imports
@@ -338,20 +397,3 @@ def unique(asked: Iterable[Asked]) -> list[Asked]:
     for each in asked:
         seen.setdefault((each.name, *sorted(each.params.items())), each)
     return list(seen.values())
-
-
-def _line_of(error: BaseException, filename: str) -> int:
-    """Line of the block, from 1, at which it failed; 0 where the traceback does not say."""
-    if isinstance(error, SyntaxError) and error.filename == filename:
-        return error.lineno or 0
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno or 0 for f in reversed(frames) if f.filename == filename), 0)
-
-
-def in_words(error: BaseException, what: str) -> str:
-    """Why `what`, a block or a reference, gave no figure."""
-    if isinstance(error, AnatomyError | PageStopped):
-        return str(error)
-    if isinstance(error, SystemExit):
-        return f"{what} ended with SystemExit({error.code!r}); a page block may not end a build."
-    return f"{what} failed with {type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,6 +1,6 @@
 """Cases of a claim in words: where it holds as shortly as they allow, and what each says."""
 
-from itertools import count, product
+from itertools import product
 
 import pytest
 
@@ -12,20 +12,17 @@ from anatomy.table import units
 OUTCOMES = {"+": True, "-": False, "?": None}
 
 
-def where(**outcomes: str) -> str:
-    """Where a claim holds, by op: `a="+-?"` are its outcomes in cases numbered on."""
-    number = count()
-    return where_of(
-        Case({"op": op, "n": next(number)}, OUTCOMES[sign])
-        for op, signs in outcomes.items()
-        for sign in signs
-    )
+def numbered(**outcomes: str) -> list[Case]:
+    """Cases by op, numbered on: `a="+-?"` are its outcomes."""
+    signs = [(op, sign) for op, every in outcomes.items() for sign in every]
+    return [Case({"op": op, "n": n}, OUTCOMES[sign]) for n, (op, sign) in enumerate(signs)]
 
 
 def where_of(cases) -> str:
     found = Cases(cases).finding("Seen.")
     assert found.word == claims.IN_PART
     assert f"Seen. It holds {found.condition}." in found.evidence
+    assert found.short[-1] in found.condition
     return found.condition
 
 
@@ -84,7 +81,7 @@ SIX = dict.fromkeys("bcdefg", "+-")
     ],
 )
 def test_of_many_cases_it_is_said_where_always_never_and_partly(outcomes, said):
-    assert where(**outcomes) == said
+    assert where_of(numbered(**outcomes)) == said
 
 
 @pytest.mark.parametrize(
@@ -146,6 +143,42 @@ def test_cases_that_nothing_tells_apart_are_counted():
 def test_places_that_say_where_need_no_for(places, said):
     here = [Case({"at": place}, True) for place in places]
     assert where_of([*here, *(Case({"at": n}, False) for n in range(2))]) == said
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "short"),
+    [
+        # A place that is only counted, and all but some, are told in full alone.
+        ({"a": "+"} | SIX, ("always for a", "7 of 13 cases")),
+        ({"a": "+++", "b": "-"}, ("3 of 4 cases",)),
+        ({"a": "+-", "b": "--"}, ("1 of 4 cases",)),
+        ({"a": "??"}, ("2 of 2 cases undecided",)),
+        ({"a": "+++??"}, ("holds in 3 of 5 cases, 2 undecided",)),
+        ({"a": "-?"}, ("fails in 1 of 2 cases, 1 undecided",)),
+        ({"a": "++"}, ()),
+    ],
+)
+def test_where_there_is_less_room_it_is_said_in_clauses(outcomes, short):
+    assert Cases(numbered(**outcomes)).finding("Seen.").short == short
+
+
+@pytest.mark.parametrize(
+    ("true", "said", "short"),
+    [
+        (True, "for 1 (1 1 or 2 2), 2 of 8 cases", ("only for 1", "2 of 8 cases")),
+        (False, "except for 1 (1 1 or 2 2), 6 of 8 cases", ("6 of 8 cases",)),
+    ],
+)
+def test_what_all_places_share_is_a_clause_where_they_are_all(true, said, short):
+    every = product((1, 2), repeat=3)
+    outcomes = {each: (each in ((1, 1, 1), (1, 2, 2))) is true for each in every}
+    cases = (Case(dict(zip("abc", each, strict=True)), true) for each, true in outcomes.items())
+    found = Cases(cases).finding("Seen.")
+    assert (found.condition, found.short) == (said, short)
+    two = {(1, 1): True, (1, 2): True, (1, 3): False, (2, 1): False}
+    found = Cases(Case({"a": a, "b": b}, each) for (a, b), each in two.items()).finding("Seen.")
+    assert found.condition == "for 1 (1 or 2), 2 of 4 cases", "two columns decide it"
+    assert found.short == ("only for 1", "2 of 4 cases")
 
 
 def test_of_cases_that_cannot_be_measured_the_first_says_why():

@@ -160,12 +160,7 @@ def test_the_answer_counts_the_verdicts_in_a_sentence(found):
         f"{counted['holds']} hold, and {counted['holds in part']} hold only under a condition"
         in said
     )
-
-
-def test_a_long_condition_is_told_in_short():
-    long = "always for a, b; never for c; 4 of 7 cases in all"
-    assert ledger.brief(long, 100) == long and ledger.brief(long, 20) == "in 4 of 7 cases"
-    assert ledger.brief("it is a naming", 5) == "it is a naming"
+    assert len(re.findall(r"(?<![\w-])\d+(?![\w-])", re.sub("<.*?>", "", said))) == 3
 
 
 def test_every_word_has_a_chip_and_every_verdict_a_mark():

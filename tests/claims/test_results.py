@@ -8,8 +8,9 @@ import pytest
 from anatomy import claims
 from anatomy.claims import Claim, Finding, Measured, Need, Result, Unmeasured
 from anatomy.claims.table import Table
+from anatomy.figures.charts import figures
 from anatomy.record import recording
-from anatomy.record.showing import Showing
+from anatomy.record.showing import Showing, using
 from anatomy.table.errors import AnatomyError, RecordingError
 from tests.fakes import synthetic
 
@@ -43,11 +44,25 @@ def holds(*tables: Table) -> Finding:
 
 def test_a_finding_comes_with_its_number_and_where_it_holds(monkeypatch, root):
     number = Measured.counted(2.0)
-    where = Finding(claims.IN_PART, "Seen.", number, "for a")
+    where = Finding(claims.IN_PART, "Seen.", number, "for a", ("1 of 2",))
     result = came(monkeypatch, root, lambda table: where, LAYOUT)
     assert (result.word, result.evidence) == (claims.IN_PART, "Seen.")
-    assert (result.measured, result.condition) == (number, "for a")
+    assert (result.measured, result.condition, result.short) == (number, "for a", ("1 of 2",))
     assert [each.recording.experiment for each in result.found] == ["tensor_layout.report"]
+
+
+def test_a_page_calls_variants_what_it_likes_under_the_verdict_too(monkeypatch, root):
+    where = (
+        "always for slow_view; never for any other view of the whole matrix; 7 of 13 cases in all"
+    )
+    found = Finding(
+        claims.IN_PART, "slow_view 2×.", None, where, ("always for slow_view", "7 of 13")
+    )
+    result = came(monkeypatch, root, lambda table: found, LAYOUT)
+    with using(Showing(root, synthetic.MACHINE)):
+        html = figures.claims([result], {"slow_view": "A.t()"})
+    assert "A.t() 2×." in html and "slow_view" not in html
+    assert ">always for A.t(); 7 of 13<" in html and '="always for A.t(); never' in html
 
 
 def test_a_judge_is_given_the_tables_of_its_needs_in_their_order(monkeypatch, root):

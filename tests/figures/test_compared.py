@@ -1,5 +1,6 @@
 """The page of two machines: without a second one, with one, and what it says of each."""
 
+import re
 from html import unescape
 
 import pytest
@@ -39,6 +40,7 @@ def test_while_pages_are_collected_nothing_is_shown(root):
 def test_the_answer_counts_what_differs(root):
     text = shown("answer", root)
     assert text.count("`toy-gpu` and `other-gpu`") == 1 and "turned round" in text
+    assert len(re.findall(r"\b\d+\b", text)) == 3, "no more are read at a glance"
 
 
 def test_each_part_is_under_its_heading_and_whole(root):

@@ -361,3 +361,20 @@ def test_what_failed_with_this_code_torch_and_driver_would_fail_again(
     request = {"shown": [["contiguity.bench", {}]], "root": str(tmp_path), "mode": mode}
     _, asked = command(request, Outcome, here | changes)
     assert [item.name for item in asked["items"]] == ["contiguity.bench"] * tried
+
+
+def test_what_another_card_measured_is_told_before_it_is_measured_anew(
+    tmp_path, monkeypatch, capfd
+):
+    """A machine that is rented is another card each time, and half an hour is lost unawares."""
+    monkeypatch.setattr(recorder.Round, "measure", lambda *_: None)
+    items = [
+        Item("toy.fine", FINE, Freshness("machine-other", "It is.")),
+        Item("toy.hangs", FINE, STALE),
+    ]
+    recorder.record(items, root=tmp_path)
+    told = capfd.readouterr().err
+    assert "1 of 2 were measured on another card" in told and "ANATOMY_CARD=any" in told
+    recorder.record(items, root=tmp_path, mode="remeasure")
+    recorder.record(items[1:], root=tmp_path)
+    assert "another card" not in capfd.readouterr().err

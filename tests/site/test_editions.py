@@ -26,7 +26,7 @@ LAYOUT = 'from anatomy.page import show\nprint(show("tensor_layout.report"))'
 TIME = f"[[{BENCH}.matmul.gpu_warm.contiguous.median_s]]"
 OFFSET = "[[tensor_layout.report.sliced_offset_view.offset_bytes]]"
 PAGES = {
-    "index": f"# Home\n\n## Times\n\n{TIME} on [[machine:gpu]] and {OFFSET}, see "
+    "index": f"# Home\n\n## Times\n\n{TIME} on [[machine:gpu]] and\n\n{OFFSET}, see "
     f"[one](one.md#a).\n\n![](assets/logo.svg)\n\n{block(SHOW)}",
     "one": f"# One\n\n## A\n\n[home](index.md)\n\n{block(LAYOUT)}",
 }
@@ -296,14 +296,12 @@ def test_the_ledger_lends_nobody_a_verdict(root, monkeypatch):
 
 
 def test_inline_numbers_and_limits_bear_the_other_machines_name(root, tmp_path):
-    from anatomy.figures.text import inline
-
     copytree(root, tmp_path, dirs_exist_ok=True)
     for file in (tmp_path / SLUG / "limits.ceilings").glob("*.json"):
         file.unlink()
-    text, wrong = inline.replace(showing(tmp_path), f"{OFFSET} / {TIME} / [[limit:copy]]")
+    text, wrong = inline.replace(showing(tmp_path), f"{OFFSET}\n\n{TIME}\n\n[[limit:copy]]")
     assert not wrong
-    offset, time, limit = text.split(" / ")
+    offset, time, limit = text.split("\n\n")
     assert "elsewhere" in offset and "Toy" in offset
     assert "elsewhere" not in time and "elsewhere" in limit
 

@@ -48,7 +48,8 @@ def memory_of_a_step(*, caption: str | None = None) -> str:
 
 
 def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], most: int) -> None:
-    top = _key(sheet, by_kind) + 12
+    kinds = {kind: KINDS[kind] for kind in reversed(by_kind)}  # as they lie, from above
+    top = sheet.key(12, kinds)[1] + 12
     count = parts[-1]["died_event"]
     across, up = (sheet.width - LEFT - 2) / count, HIGH / most
     step = round_step(most / 2**20, 4) * 2**20
@@ -88,17 +89,6 @@ def _edge(
         y = bottom - heights[at] * up
         found += [(LEFT + at * across, y), (LEFT + after * across, y)]
     return found
-
-
-def _key(sheet: Canvas, kinds: Sequence[str]) -> float:
-    """What each colour is; returns the line under it."""
-    x, y = 0.0, 12.0
-    for kind in reversed(list(kinds)):  # as they lie, from above
-        if x and x + 20 + canvas.wide(kind, 11) > sheet.width:
-            x, y = 0.0, y + 18
-        sheet.box(x, y - 10, 11, 11, fill=KINDS[kind])
-        x += 16 + sheet.words(x + 16, y, kind, size=11) + 14
-    return y
 
 
 def _ends(by_kind: Levels, parts: Sequence[Row]) -> str:

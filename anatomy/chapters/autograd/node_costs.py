@@ -7,7 +7,7 @@ from typing import Any
 from anatomy.chapters.autograd.nodegraphs import short
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
 from anatomy.judge.rows import Row, select
 from anatomy.record.showing import current
 from anatomy.table import units
@@ -125,11 +125,4 @@ def _key(sheet: Canvas) -> None:
     marks = {words: colour for words, colour in KINDS.values() if words != "copies"}
     marks["changes a shape or copies"] = marks.pop("changes a shape")
     marks["kernels"] = THIRD
-    x, y = 1.0, sheet.height + 16
-    for words, fill in marks.items():
-        long = 16 + canvas.wide(words, 11.5) + 16
-        if x + long > sheet.width and x > 1:
-            x, y = 1.0, y + 18
-        sheet.box(x, y - 9, 11, 11, fill=fill, opacity=0.7, edge=LINE, round_=1)
-        sheet.words(x + 16, y, words, size=11.5, colour=INK)
-        x += long
+    sheet.key(sheet.height + 16, marks, opacity=0.7)

@@ -40,10 +40,9 @@ def confusion(
         confusion("told", op="copy")
 
     Args:
-        part: `score`, how many were called what they were built as; `matrix`, how many of each kind
-            were called what, by both judges; `workloads`, what each was called and what its cause
-            costs; `shares`, what the names rest on; `told`, what `diagnose` said; or `answer`, the
-            lines of it to read first.
+        part: `matrix`, how many of each kind were called what, by both judges; `workloads`, what
+            each was called and what its cause costs; `shares`, what the names rest on; `told`, what
+            `diagnose` said; or `answer`, the lines of it to read first.
         op: The only workload of `told` or `answer`; by default those that were not called what they
             were built as, or in doubt.
     """
@@ -83,17 +82,6 @@ def _built(table: Sequence[Row]) -> list[Row]:
 
 def _right(there: Sequence[Row], column: str) -> int:
     return sum(row.get(column) == row["expected"] for row in there)
-
-
-def _score(table: Sequence[Row], op: str | None) -> str:
-    there = _built(table)
-    right = _right(there, "found")
-    said = f"diagnose named {right} of {len(there)} workloads as they were built."
-    for row in there:
-        if row.get("found") != row["expected"]:
-            said += f" {row['op']}, built as {row['expected']}, was called {_name(row, 'found')}"
-            said += f" (second most likely: {row['second']})." if row.get("second") else "."
-    return f"<p>{escape(said)}</p>"
 
 
 def _name(row: Row, column: str) -> str:
@@ -178,7 +166,6 @@ def _shares(table: Sequence[Row], op: str | None) -> str:
 
 
 PARTS = {
-    "score": _score,
     "matrix": _matrices,
     "workloads": _workloads,
     "shares": _shares,

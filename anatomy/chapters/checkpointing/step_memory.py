@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, MUTED, THIRD, Canvas
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
@@ -146,16 +146,9 @@ KEY: Mapping[str, str] = {
 
 
 def _key(sheet: Canvas) -> None:
-    x, y = 1.0, sheet.height + 18
-    for words, fill in KEY.items():
-        long = 18 + canvas.wide(words, 11.5) + 18
-        if x + long > sheet.width and x > 1:
-            x, y = 1.0, y + 18
-        sheet.box(x, y - 9, 11, 11, fill=fill, opacity=0.7, edge=LINE, round_=1)
-        sheet.words(x + 17, y, words, size=11.5, colour=INK)
-        x += long
+    x, y = sheet.key(sheet.height + 18, KEY, opacity=0.7)
     words = "recorded peak"
-    if x + 26 + canvas.wide(words, 11.5) > sheet.width:
+    if x + 26 + canvas.wide(words, canvas.KEY) > sheet.width:
         x, y = 1.0, y + 18
     sheet.line((x, y - 4), (x + 18, y - 4), colour=MUTED, thick=1.6, dashed=True)
-    sheet.words(x + 24, y, words, size=11.5, colour=INK)
+    sheet.words(x + 24, y, words, size=canvas.KEY, colour=MUTED)

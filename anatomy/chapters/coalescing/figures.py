@@ -28,7 +28,7 @@ def touched(
 
         touched([(1, 0), (2, 0), (1, 4)], caption="Filled sectors are moved.")
     """
-    found, places = [current().find(name) for name in PARTS], list(places)
+    found, places = current().find_together((name, {}) for name in PARTS), list(places)
 
     def draw() -> str:
         measured = {

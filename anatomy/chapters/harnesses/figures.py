@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
+from anatomy.chapters.harnesses import mistakes
 from anatomy.chapters.harnesses.contest import scoreboard, targets
 from anatomy.chapters.harnesses.contest.scoreboard import Sheet
 from anatomy.chapters.harnesses.contest.standings import OURS, PROCESSES, RIVALS, Contest, where
@@ -80,6 +81,8 @@ def _part(found: Contest, part: str, quantity: str) -> str:
         return _reasons(sheet)
     lines = [[_cell(text) for text in line] for line in sheet.lines]
     table = tables.listed(sheet.heads, lines, sheet.title, "board")
+    if part == "errors":
+        return mistakes.mistakes(found.errors) + figures.twin(table)
     return (_chart(found, part, quantity) + figures.twin(table)) if part in CHARTS else table
 
 

@@ -33,19 +33,18 @@ def target(showing: Showing, name: str, spec: str) -> str:
     return (escape(texts[spec]) if spec else chip) + spans.marks(*calls)
 
 
-# Part of the workloads -> what is said of our bias on them, from the smallest to the largest.
-SHORT, MOST, CAPPED = "short", "most", "power-limited"
-TEN_US = 10e-6
+# What is said of our bias: of all workloads, or of the one whose clock the power cap lowers.
+MOST, CAPPED = "most", "power-limited"
 LONG_MATMUL = "W8 matmul 8192"
 
 
 @reference("bias")
 def bias(showing: Showing, name: str, spec: str) -> str:
-    """`[[bias: short]]`, how far our stopwatch's GPU times lie from the kernels' record, of kernels
-    under 10 us; `most`, at most, of the longer ones; `power-limited`, how much too
-    short it finds the matmul that the power cap slows."""
-    if name not in (SHORT, MOST, CAPPED) or spec:
-        raise BadParameter(f"a bias is {SHORT}, {MOST} or {CAPPED}; got {name!r}.")
+    """`[[bias: most]]`, how far our stopwatch's GPU times lie from the kernels' record at most, of
+    all workloads; `power-limited`, how much too short it finds the matmul that the power cap
+    slows."""
+    if name not in (MOST, CAPPED) or spec:
+        raise BadParameter(f"a bias is {MOST} or {CAPPED}; got {name!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""
@@ -53,13 +52,11 @@ def bias(showing: Showing, name: str, spec: str) -> str:
     ours = ours[ours.quantity != "step_wall"]
     if ours.empty:
         return spans.gap(*calls)
-    brief, capped = ours.reference_s < TEN_US, ours.op == LONG_MATMUL
-    if name == SHORT:
-        ends = [units.seconds(each, most=2) for each in ours[brief].off_s.agg(["min", "max"])]
-    elif name == MOST:
-        ends = [units.percent(ours[~brief & ~capped].bias.abs().max(), 2)]
+    if name == MOST:
+        ends = [units.percent(ours.bias.abs().max(), 2)]
     else:
-        ends = [units.percent(each, 2) for each in (-ours[capped].bias).agg(["min", "max"])]
+        capped = -ours[ours.op == LONG_MATMUL].bias
+        ends = [units.percent(each, 2) for each in capped.agg(["min", "max"])]
     told = spans.figure("measured", " to ".join(ends), "our median against the kernels' record")
     return told + spans.marks(*calls)
 

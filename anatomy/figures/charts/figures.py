@@ -109,8 +109,9 @@ def claims(results: Sequence[Result], labels: Mapping[str, str] | None = None) -
 def _called(result: Result, labels: Mapping[str, str]) -> Result:
     """The result with variants called what the page calls them."""
     for name, called in labels.items():
-        words = result.evidence.replace(name, called), result.condition.replace(name, called)
-        result = replace(result, evidence=words[0], condition=words[1])
+        texts = (result.evidence, result.condition, *result.short)
+        evidence, condition, *short = (text.replace(name, called) for text in texts)
+        result = replace(result, evidence=evidence, condition=condition, short=tuple(short))
     return result
 
 

@@ -1,19 +1,23 @@
 """What a step's time is made of, as stacked bars."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, PAPER, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, MUTED, PAPER, SERIES, TEXT, Data, Spec
 
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
+UNDER = 14  # pixels: a line under a bar, of the parts that have no room
+WORTH_SAYING = 0.01  # share of a bar: what is less is in the table alone
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
 
 
 def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: int) -> Spec:
-    """Bars that are made of parts, each with its `share` (a text) where there is room, and a tick.
+    """Bars that are made of parts, each with its `share` (a text), and a tick. A part that is too
+    short for its share has it under the bar, with its name.
 
     A part reaches from `start` to `end`. Of the `ends` of bars, `value` is where the tick is, and
     `text` stands behind `reach`: the tick, or the bar's end if that is farther. The last of the
@@ -28,10 +32,15 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
     base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
     layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
-    labelled = [
-        bar | {"middle": (bar["start"] + bar["end"]) / 2}
-        for bar in bars
-        if room * (bar["end"] - bar["start"]) / longest >= LEAST
+    labelled, short, whole = [], {}, {end["label"]: end["reach"] for end in ends}
+    for bar in bars:
+        if room * (bar["end"] - bar["start"]) / longest >= LEAST:
+            labelled.append(bar | {"middle": (bar["start"] + bar["end"]) / 2})
+        elif bar["end"] - bar["start"] >= WORTH_SAYING * whole[bar["label"]]:
+            short.setdefault(bar["label"], []).append(f"{bar['kind']} {bar['share']}")
+    letters = int((width - label) / grammar.CHARACTER)
+    under = [
+        {"label": label, "text": wrap(", ".join(said), letters)} for label, said in short.items()
     ]
     for gap, ink in ((False, PAPER), (True, TEXT)):
         if some := [bar for bar in labelled if (bar["kind"] == kinds[-1]) is gap]:
@@ -41,4 +50,10 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     marks = ticks.mark_tick(color=TEXT, thickness=2, size=BAR + 6)
     layers.append(marks.encode(x="value:Q", description="text:N"))
     layers.append(grammar.words(ticks, how={"align": "left", "dx": 7}, x="reach:Q"))
+    if under:
+        how = {"align": "left", "baseline": "top", "dy": BAR / 2 + 3, "color": MUTED}
+        how |= {"stroke": PAPER, "strokeWidth": 3}  # lines of the plot pass behind it
+        beside = grammar.on(under, y=rows, x=alt.value(0))
+        layers.append(grammar.words(beside, how=how))
+        height += (UNDER * max(len(each["text"]) for each in under) + 6) * len(ends)
     return grammar.framed([*layers, *names], width, height)

@@ -17,7 +17,7 @@ SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
 WORDS = (SAME, TURNED, OTHER)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
-PANELS = {GPU: "the GPU sets the pace", HOST: "the host sets the pace", "": "pace not known"}
+PANELS = {GPU: "paced by the GPU", HOST: "paced by the host", "": "pace not known"}
 
 
 def ratios(found: Compared) -> list[Figure]:

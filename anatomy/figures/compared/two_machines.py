@@ -70,17 +70,15 @@ def _places(showing: Showing, slug: str) -> set[tuple[str, ...]]:
 
 
 def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
-    ratios = agreement.ratios(found)
-    words = agreement.counts(ratios)
-    same, turned = words[agreement.SAME], words[agreement.TURNED]
+    """What differs, in three numbers; the figures under it have the others."""
+    turned = agreement.counts(agreement.ratios(found))[agreement.TURNED]
     differ = len(found.verdicts)
     machines = " and ".join(f"`{side.machine}`" for side in (found.old, found.new))
     return (
         f"Of {found.judged} claims with a verdict on {machines}, {differ} "
-        f"{'has' if differ == 1 else 'have'} another one there. Of {len(ratios)} ratios that both "
-        f"have recorded, {same} {'has' if same == 1 else 'have'} the same verdict. {turned} "
-        f"{'is' if turned == 1 else 'are'} turned round from faster to slower or back, and "
-        f"{words[agreement.OTHER]} have another verdict.\n{{ .lead }}\n"
+        f"{'has' if differ == 1 else 'have'} another one there. Of the ratios that both have "
+        f"recorded, {turned} {'is' if turned == 1 else 'are'} turned round from faster to slower "
+        "or back.\n{ .lead }\n"
     )
 
 

@@ -70,7 +70,9 @@ def calculated(showing: Showing, name: str, spec: str) -> str:
     that it needs is not recorded."""
     chapters.load("calculations")
     function, unit, arguments = lookup("calculation", name, DECLARED)
-    given = {argument: _number(showing, where) for argument, where in arguments.items()}
+    given = showing.of_one_machine(
+        lambda: {argument: _number(showing, where) for argument, where in arguments.items()}
+    )
     if showing.collecting:
         return ""
     if missing := [found for found, number in given.values() if number is None]:

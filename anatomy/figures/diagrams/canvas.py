@@ -5,7 +5,7 @@ stylesheet, which differ in light and dark. A diagram is one image with a label;
 figures stands in its text too, so that nothing is told by colour alone.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from html import escape
 from math import ceil
@@ -24,6 +24,7 @@ BOLD, CAPITAL = 0.08, 0.2  # what a bold letter takes beyond that, and a bold ca
 
 # Smaller letters are not read on a phone, where a sheet is drawn a little smaller than it is.
 LEAST = 11.0
+KEY = 11.5  # of what the colours stand for
 
 
 class Canvas:
@@ -130,6 +131,19 @@ class Canvas:
             self.linked = True
             drawn = _tag("a", href=address).removesuffix("/>") + f">{drawn}</a>"
         self._parts = [*before, drawn]
+
+    def key(
+        self, y: float, marks: Mapping[str, str], *, opacity: float = 1.0
+    ) -> tuple[float, float]:
+        """Squares in the colours of `marks`, each with what it stands for, in as many lines as they
+        need from the line `y` on; returns where the next one would stand."""
+        x = 1.0
+        for text, fill in marks.items():
+            if x > 1 and x + 16 + wide(text, KEY) > self.width:
+                x, y = 1.0, y + 18
+            self.box(x, y - 9, 11, 11, fill=fill, opacity=opacity, edge=LINE, round_=1)
+            x += 16 + self.words(x + 16, y, text, size=KEY, colour=MUTED) + 18
+        return x, y
 
     def space(self, pixels: float) -> None:
         """Leave so much free under all that is drawn."""

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from anatomy.figures import framing
+from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, Canvas
 from anatomy.judge import rows
@@ -19,6 +20,7 @@ FILLS = "Mem*"
 LANE, BOX = 70.0, 26.0  # pixels: a variant with its words, and the height of a kernel
 BAR = 5.0  # pixels: how high the bar of a call's time is
 OTHER = "other"
+NONE = "its kernels were not recorded."
 NOTE = "A box is a kernel, whatever its time; the bar under a row is the time."
 
 
@@ -56,19 +58,25 @@ def kernel_rows(
     def draw() -> str:
         wanted = {"op": op, "variants": list(names)}
         table = rows.select(found.recording.rows, quantity=quantity, **wanted)
+        if missing := [name for name in names if name not in rows.names(table, "variant")]:
+            raise BadParameter(f"no kernels of {experiment} {op}: {', '.join(missing)}.")
+        unseen = (row for row in table if not row.get("kernels"))
+        without = [{**row, "median_s": None, "note": row.get("note") or NONE} for row in unseen]
+        if len(without) == len(table):
+            return figures.refused(without)
         table = [row for row in table if row.get("kernels")]
         also = rows.select(found.recording.rows, quantity=beside, **wanted) if beside else []
         times = {row["variant"]: _times(row, also) for row in table}
         lasts = {row["variant"]: row["median_s"] for row in table}
         steps = {row["variant"]: runs(row["kernels"], kinds) for row in table}
-        if missing := [name for name in names if name not in steps]:
-            raise BadParameter(f"no kernels of {experiment} {op}: {', '.join(missing)}.")
+        drawn = {variant: name for variant, name in names.items() if variant in steps}
         said = (
-            f"{names[v]}: {', '.join(_named(*each) for each in steps[v])}; {times[v]}"
-            for v in names
+            f"{name}: {', '.join(_named(*each) for each in steps[v])}; {times[v]}"
+            for v, name in drawn.items()
         )
         label = f"Kernels of one call. {'. '.join(said)}."
-        return canvas.both(lambda sheet: _lanes(sheet, names, steps, times, lasts, work), label)
+        both = canvas.both(lambda sheet: _lanes(sheet, drawn, steps, times, lasts, work), label)
+        return both + figures.refused(without)
 
     return framing.exhibit(found, caption, draw)
 

@@ -39,8 +39,8 @@ def memory_ladder(*, caption: str | None = None) -> str:
         memory_ladder(caption="To scale.")
     """
     showing = current()
-    found = [showing.find(name) for name in (BANDWIDTH, TRANSFERS, LADDER, HELD)]
-    limits = showing.find(machine.EXPERIMENT)
+    names = (BANDWIDTH, TRANSFERS, LADDER, HELD, machine.EXPERIMENT)
+    *found, limits = showing.find_together((name, {}) for name in names)
 
     def draw() -> str:
         copies, transfers, ladder, held = (each.recording for each in found)

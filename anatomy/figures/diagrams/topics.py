@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from anatomy import claims
 from anatomy.claims import Result
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import INK, MUTED, PAPER, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import INK, PAPER, QUIET, Canvas
 
 # Verdicts from left to right, and their colours.
 TONES = {
@@ -42,12 +42,7 @@ def _said(verdicts: Counter) -> str:
 
 
 def _drawn(sheet: Canvas, bars: Sequence[tuple[str, Counter]]) -> None:
-    x, y = 1.0, 12.0
-    for word, tone in TONES.items():
-        if x + 16 + canvas.wide(word, 11.5) > sheet.width:
-            x, y = 1.0, y + 18
-        sheet.box(x, y - 9, 11, 11, fill=tone)
-        x += 16 + sheet.words(x + 16, y, word, size=11.5, colour=MUTED) + 18
+    _, y = sheet.key(12, TONES)
     left = 16 + max(canvas.wide(name) for name, _ in bars)
     one = (sheet.width - left - 2) / max(verdicts.total() for _, verdicts in bars)
     for number, (name, verdicts) in enumerate(bars):

@@ -78,14 +78,8 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
             "Look performance advice for PyTorch up here before you follow it: of "
             f"{decided} claims that were decided on {tables.code(machine)}, "
             f"{counted[claims.HOLDS]} hold, and {counted[claims.IN_PART]} hold only under a "
-            "condition."
+            "condition. Measure a number before you plan with it."
         )
-        if numbers := chart.comparable(chart.inherited(showing, found)):
-            close = sum(chart.factor(each) <= chart.NEAR for each in numbers)
-            answer += (
-                f" Measure a number before you plan with it: of {len(numbers)} numbers, {close} "
-                f"{'is' if close == 1 else 'are'} right within a factor of {chart.NEAR:g}."
-            )
     else:
         answer = f"None of {len(here)} claims has a verdict yet."
     if machine != showing.machine:

@@ -53,7 +53,7 @@ def _whole_claim(showing: Showing, result: claims.Result) -> str:
     else:
         if result.measured is not None:
             parts.append(f"here {_measured(result)}")
-        condition = ledger.brief(result.condition, MOST_SAID)
+        condition = ledger.brief(result, MOST_SAID)
         where = f" {escape(condition)}" if condition else ""
         parts.append(tables.chip(result.word, title=result.evidence) + where)
     if address := ledger.link(showing, result):
@@ -142,7 +142,8 @@ def machine(showing: Showing, name: str, spec: str) -> str:
     if showing.collecting:
         return ""
     # A page that shows nothing else has them from the one recording that every machine has.
-    for experiment, params in [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]:
+    calls = [each[:2] for each in showing.shown] or [(limits.EXPERIMENT, {})]
+    for experiment, params in sorted(calls, key=lambda call: not showing.has(*call)):
         if (recording := showing.find(experiment, **params).recording) is not None:
             known = recording.data["software"] | recording.data["machine"]
             value = lookup("field of the machine", name, known)

@@ -31,6 +31,7 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
     expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
 
+Where one of a paragraph is another machine's, for want of this one's, all are: `of_one_machine`.
 Whatever is shown, the exact value, its interval, noise floor, verdict and machine are one hover,
 tap or tab key away. A selector with a dot in it is quoted. Code spans, fences and comments are
 left alone; `\\[[` is an ordinary bracket. Paragraphs bound to a verdict, `[[when ...]]`, are chosen
@@ -38,14 +39,16 @@ first.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from anatomy.figures.text import facts, fences, paragraphs, spans
 from anatomy.judge import rows
-from anatomy.record.bounded import bounded
-from anatomy.record.showing import Found, Showing, in_words, using
+from anatomy.record.bounded import bounded, in_words
+from anatomy.record.showing import Found, Showing, using
 from anatomy.record.signatures import NAME, experiments, signature
 from anatomy.table import columns, units
 from anatomy.table.errors import BadParameter, UnknownName, lookup
@@ -62,6 +65,7 @@ SKIPPED_OR_REFERENCE = re.compile(
 )
 _SPEED = re.compile(r">\d[\d.]*([%×]) (?:faster|slower)<")  # in the markup of a reference
 _EMPTY_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
+_BOX = re.compile(r"^!!! .*\n(?:[ \t]+.*\n|\n)*", re.MULTILINE)
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
@@ -88,13 +92,19 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
+                if showing.borrowing:  # the machine shown may do without it
+                    raise
                 said = _flat(found[0])[:MOST_SAID]
                 wrong.append(f"{showing.place}: {said}: {in_words(error, 'the reference')}")
                 return ""
 
         if prose:
             references = list(SKIPPED_OR_REFERENCE.finditer(chunk))
-            html = {each.start(): rendered(each) for each in references}
+            html = {}
+            for several in _by_paragraph(chunk, references):
+                html |= showing.of_one_machine(
+                    lambda several=several: {each.start(): rendered(each) for each in several}
+                )
             for each in _in_two_units(chunk, references, html):
                 html[each.start()] = rendered(each, factor=True)
 
@@ -105,6 +115,20 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
             chunk = SKIPPED_OR_REFERENCE.sub(replaced, chunk)
         parts.append(chunk)
     return "".join(parts), wrong
+
+
+def _by_paragraph(chunk: str, references: Iterable[re.Match]) -> Iterator[list[re.Match]]:
+    """References that are read together: those of a paragraph, a list or a table, which an empty
+    line ends; and those of a box, a question and its answer."""
+    ends = [each.start() for each in _EMPTY_LINE.finditer(chunk)]
+    boxes = [box.span() for box in _BOX.finditer(chunk)]
+
+    def unit(found: re.Match) -> int:
+        at = found.start()
+        return bisect(ends, next((start for start, end in boxes if start <= at < end), at))
+
+    for _, several in groupby(references, unit):
+        yield list(several)
 
 
 def _in_two_units(
@@ -272,7 +296,8 @@ def _over(found: Found, row: rows.Row, column: str, control: str) -> rows.Row:
 def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
     value = lookup("column", column, row)
     if units.missing(value):
-        return spans.gap_because(row.get("note") or "not measured")
+        why = (row.get("note") or "").removeprefix("not measured: ")
+        return spans.gap_because(f"not measured: {why}" if why else "not measured")
     if spec == "range":
         if column not in rows.INTERVALS:
             known = ", ".join(rows.INTERVALS)

@@ -13,6 +13,7 @@ that are not shown become empty ones, so that every line keeps its number.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from anatomy import claims
@@ -64,6 +65,16 @@ def lines(text: str) -> set[int]:
     """Lines of a page, from 0, that are bound to a verdict."""
     groups, _ = _groups(text.split("\n"), fences.lines(text))
     return {at for group in groups for at in range(group.line, group.end + 1)}
+
+
+def unwritten(text: str) -> Iterator[tuple[int, str, str]]:
+    """Line, claim and verdicts of each group that lacks a paragraph for them. One that does ends
+    the build on the first machine that comes to such a verdict, which may be a reader's."""
+    groups, _ = _groups(text.split("\n"), fences.lines(text))
+    for group in groups:
+        written = {word for _, _, words in group.parts for word in words}
+        if left := [word for word in claims.WORDS if word not in written]:
+            yield group.line + 1, group.claim, ", ".join(left)
 
 
 def _shown(showing: Showing, group: _Bound) -> tuple[set[int], str]:

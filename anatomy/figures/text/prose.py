@@ -141,18 +141,25 @@ def verdicts(text: str) -> list[tuple[int, str]]:
 
 
 def problems(name: str, text: str) -> list[str]:
-    """One sentence with `page.md:line` for each typed figure and bare verdict of a page."""
+    """One sentence with `page.md:line` for each typed figure and bare verdict of a page, and for
+    each verdict of a claim that paragraphs bound to it leave out."""
     typed = [
         f"{name}:{line}: the figure {typed!r} is typed by hand. Refer to its recording, or say "
         f"where it is from: [[cited: {typed} | SOURCE]] or [[given: {typed} | REASON]]."
         for line, typed in figures(text)
     ]
-    return typed + [
+    left = [
+        f"{name}:{line}: on another machine {claim} may come to {words}. Write a paragraph for it: "
+        f"[[when {words}]]."
+        for line, claim, words in paragraphs.unwritten(text)
+    ]
+    bare = [
         f"{name}:{line}: the verdict {said!r} rests on no recording. Refer in its sentence to what "
         "decides it ([[claim:ID | verdict]], or a number), put it under [[when claim:ID is VERDICT"
         "]], or say why it needs none: <!-- given: REASON -->."
         for line, said in verdicts(text)
     ]
+    return typed + left + bare
 
 
 def on_pages(docs: Path, names: list[str] | None = None) -> list[str]:

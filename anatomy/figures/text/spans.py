@@ -48,8 +48,11 @@ def stale(*found: Found) -> str:
     return f'<span class="stale" {how} title="{why}">{STALE}</span>'
 
 
-# Of a recording that lacks rows which a page names.
-OTHER_ROWS = "On this machine other sizes were measured, such as those of its cache."
+# Of a recording that this machine has too.
+OTHER_ROWS = (
+    "On this machine other sizes were measured, such as those of its cache, or what this is read "
+    "together with was not."
+)
 
 
 def elsewhere(*found: Found) -> str:

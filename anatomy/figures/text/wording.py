@@ -3,12 +3,13 @@
 - At most three numbers in a sentence: typed figures and references that show a number, of which a
   `range` shows three. Sizes, names of formats and counts are none. A fourth belongs into a table or
   a chart.
+- At most three numbers and three sentences in a page's answer, the paragraph marked `.lead`.
 - A sentence that a program wrote, `[[claim:ID]]` or `[[claim:ID | evidence]]`, stands in a fold, a
   table or a caption. In prose a chip says the same: `[[claim:ID | verdict]]`.
 - Words of the field: `wording.toml` has what was written for them, and what to write.
 - An abbreviation in capitals is in the glossary, or in the list of those that everybody knows.
 
-Folds (`???`, `<details>`), tables and fences are left out of the first two, and captions are read
+Folds (`???`, `<details>`), tables and fences are left out of the first three, and captions are read
 for the last two alone. Pages in `not_yet` of `wording.toml` are counted and don't fail.
 """
 
@@ -25,12 +26,14 @@ from anatomy.table import columns
 RULES = Path(__file__).with_name("wording.toml")
 MOST_NUMBERS = 3
 NUMBERS, MACHINE_MADE, WORDS, ABBREVIATIONS = "numbers", "made sentences", "words", "abbreviations"
+LEAD, MOST_SENTENCES = "leads", 3
 Problem = tuple[int, str, str]  # line, kind, sentence
 
 _NUMBER = "\1"  # stands in a sentence for each number of a reference
 _MADE = ("", "evidence", "condition")  # parts of a claim that are sentences of a program
 _NO_NUMBERS = ("machine", "index", "end", "when")
 _ABBREVIATION = re.compile(r"(?<![\w.&#/-])[A-Z][A-Z0-9]*[A-Z][A-Z0-9]*s?(?![\w/-])")
+_LEAD = re.compile(r"^\{[^}\n]*\.lead\b[^}\n]*\}", re.MULTILINE)
 _FOLD = re.compile(r"^(?P<indent>[ \t]*)\?\?\?\+?[ \t]")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$")
 
@@ -55,13 +58,14 @@ def on_pages(docs: Path, names: list[str] | None = None) -> tuple[list[str], dic
 
 def problems(text: str, explained: str = "") -> list[Problem]:
     """What is wrong with the wording of one page; `explained` is the glossary's Markdown."""
-    return sorted([*_numbers(text), *_made(text), *_words(text), *_abbreviations(text, explained)])
+    found = [*_numbers(text), *_lead(text), *_made(text), *_words(text)]
+    return sorted([*found, *_abbreviations(text, explained)])
 
 
 def _numbers(text: str) -> Iterator[Problem]:
-    plain = prose.HIDDEN.sub(prose.blank, inline.SKIPPED_OR_REFERENCE.sub(_counted, _open(text)))
+    plain = _with_numbers(_open(text))
     for sentence in prose.SENTENCE.finditer(plain):
-        count = sentence[0].count(_NUMBER) + len(prose.FIGURE.findall(sentence[0]))
+        count = _count(sentence[0])
         if count > MOST_NUMBERS:
             at = sentence.end() - len(sentence[0].lstrip())
             yield (
@@ -70,6 +74,32 @@ def _numbers(text: str) -> Iterator[Problem]:
                 f"{count} numbers in one sentence, and {MOST_NUMBERS} are the most a reader takes "
                 "in. Put them into a table or a chart, and say what it shows.",
             )
+
+
+def _lead(text: str) -> Iterator[Problem]:
+    plain = _open(text)
+    if not (mark := _LEAD.search(plain)):
+        return
+    start = plain.rfind("\n\n", 0, mark.start()) + 2 if "\n\n" in plain[: mark.start()] else 0
+    said = _with_numbers(plain[start : mark.start()])
+    count, sentences = _count(said), sum(bool(s[0].strip()) for s in prose.SENTENCE.finditer(said))
+    if count > MOST_NUMBERS or sentences > MOST_SENTENCES:
+        yield (
+            1 + plain.count("\n", 0, start),
+            LEAD,
+            f"the answer of the page has {count} numbers in {sentences} sentences, and at most "
+            f"{MOST_NUMBERS} in {MOST_SENTENCES} are read at a glance. Say the rest further down.",
+        )
+
+
+def _with_numbers(text: str) -> str:
+    """The text with a mark for each number that a reference shows, and without what is no prose."""
+    return prose.HIDDEN.sub(prose.blank, inline.SKIPPED_OR_REFERENCE.sub(_counted, text))
+
+
+def _count(plain: str) -> int:
+    """How many numbers a reader sees in such a text."""
+    return plain.count(_NUMBER) + len(prose.FIGURE.findall(plain))
 
 
 def _made(text: str) -> Iterator[Problem]:

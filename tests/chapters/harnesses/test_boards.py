@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from anatomy.chapters.harnesses import figures
+from anatomy.chapters.harnesses import figures, mistakes
 from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
 from anatomy.chapters.harnesses.contest.scoreboard import sheet
 from anatomy.chapters.harnesses.contest.standings import OURS, Contest, where
@@ -114,7 +114,7 @@ def test_every_part_is_a_figure_that_leads_to_its_sources(part, showing):
     Balance(html)
     assert "Toy GPU" in html and "See <code>compare</code>." in html
     assert html.count("<figure") == 1 and ", 9 recordings" in html
-    assert ("<svg" in html) is (part in figures.CHARTS)
+    assert ("<svg" in html) is (part in {*figures.CHARTS, "errors"})
 
 
 def test_the_chart_has_a_mark_for_each_harness_and_workload(contest, monkeypatch):
@@ -234,10 +234,32 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
 def test_a_bias_in_prose_is_the_contests(showing, contest):
     ours = where(contest.biases, variant=OURS)
     ours = ours[ours.quantity != "step_wall"]
-    off = ours[ours.reference_s < 10e-6].off_s
-    short = unescape(inline.render(showing, "bias: short"))
-    assert units.seconds(off.min(), most=2) in short and units.seconds(off.max(), most=2) in short
+    most = unescape(inline.render(showing, "bias: most"))
+    assert units.percent(ours.bias.abs().max(), 2) in most
     capped = -ours[ours.op == "W8 matmul 8192"].bias
     assert units.percent(capped.max(), 2) in inline.render(showing, "bias: power-limited")
-    with pytest.raises(BadParameter, match="a bias is short, most or power-limited"):
+    with pytest.raises(BadParameter, match="a bias is most or power-limited"):
         inline.render(showing, "bias: long")
+
+
+def test_mistakes_are_drawn_with_every_way_and_its_counts(contest):
+    there = mistakes.ways(contest.errors)
+    ours = [way for way in there if way.ours]
+    assert [way.name for way in ours] == [
+        f"compare, {by}" for by in ("one process", "3 processes", "figures")
+    ]
+    assert there[: len(ours)] == ours and len(there) > len(ours), "ours first, then the others"
+    picture = unescape(mistakes.mistakes(contest.errors))
+    for way in there:
+        assert way.name in picture
+        for hits, count in way.told.values():
+            assert picture.count(f">{hits} of {count}<") >= 2, "on a desk and on a phone"
+    for row in where(contest.errors, variant=OURS, by="verdict").itertuples():
+        assert ours[0].told[row.kind] == (row.hits, row.count)
+    assert mistakes.mistakes(contest.errors[:0]) == ""
+
+
+def test_a_page_has_the_picture_of_mistakes_and_its_table_in_a_fold(showing):
+    with using(showing):
+        html = figures.harnesses("errors", caption="x")
+    assert html.index("<svg") < html.index("<details") < html.index("equals told apart</td>")

@@ -113,3 +113,11 @@ def test_what_was_asked_for_must_be_a_kind_and_a_price_must_be_positive():
     with pytest.raises(BadParameter, match="no positive"):
         free = {"Each time": [("none", "ping-pong 1024", "stay on the GPU")]}
         drawn(trips.prices, {"experiment": "never.costs", "habits": free})
+
+
+def test_a_variant_that_could_not_run_is_left_out_with_its_reason(monkeypatch):
+    row = row_of("channels_last.map", ONE, "NCHW")
+    refused = {"variant": "channels_last", "median_s": None, "kernels": None, "note": "No <unit>."}
+    monkeypatch.setattr(rows, "select", lambda *_, **given: [row | refused, row])
+    html = drawn(page.kernel_rows, DRAWN[3][1])
+    assert "<svg" in html and "channels_last: No &lt;unit&gt;." in html

@@ -106,7 +106,7 @@ def test_a_number_selects_the_rows_that_have_just_this_one():
 
 
 @pytest.mark.parametrize(
-    ("note", "told"), [("Out of memory.", "Out of memory."), (None, "not measured")]
+    ("note", "told"), [("Out of memory.", "not measured: Out of memory."), (None, "not measured")]
 )
 def test_a_figure_that_could_not_be_measured_is_a_gap_that_says_why(note, told, tmp_path):
     synthetic.bench(tmp_path, "fp16", 4096)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from anatomy.claims import WORDS
 from anatomy.figures.text import inline, prose
 from anatomy.table.errors import BadParameter
 from tests.fakes import synthetic
@@ -77,6 +78,15 @@ def test_several_on_a_page_are_told_in_order():
     assert prose.figures(text) == [(1, "1 ms"), (3, "2 ms"), (3, "3 ms")]
 
 
+def test_a_verdict_for_which_no_paragraph_is_written_is_told():
+    bound = "# T\n\n[[when claim:some-id is holds]]\nSo.\n[[when fails, inconclusive]]\nNot so.\n"
+    (told,) = prose.problems("a.md", f"{bound}[[end]]\n")
+    assert told.startswith("a.md:3: on another machine some-id may come to holds in part, not ")
+    assert told.endswith("[[when holds in part, not measurable here]].")
+    rest = "[[when holds in part, not measurable here]]\nWho knows.\n[[end]]\n"
+    assert prose.problems("a.md", bound + rest) == []
+
+
 def test_cited_and_given_figures_say_where_they_are_from():
     page = synthetic.showing()
     html = inline.render(page, "cited: 4.8 TB/s | NVIDIA, H200 datasheet")
@@ -104,7 +114,7 @@ def test_cited_and_given_figures_say_where_they_are_from():
         ("Both are measured.[[a.b.c.ratio]] is one. The other is slower!", "is slower"),
         ("| A | it is faster |\n| B | [[a.b.c.ratio]] |", "is faster"),
         ("- [[a.b.c.ratio]] for one\n- the other is faster", "is faster"),
-        ("[[when claim:a is holds]]\nSo.\n[[end]]\nIt is faster.", "is faster"),
+        (f"[[when claim:a is {', '.join(WORDS)}]]\nSo.\n[[end]]\nIt is faster.", "is faster"),
         ("<!-- given: logic -->\nIt is slower.\n\nThis is faster.", "is faster"),
         ("<!-- to do -->\nIt is faster.", "is faster"),
         ('```python exec="on"\nshow("a.b", caption="The second is faster.")\n```', "is faster"),
@@ -131,7 +141,8 @@ def test_a_bare_verdict_has_the_line_of_its_sentence():
         "It is faster: [[a.b.c.ratio | range]].",
         "It is\n[[claim:a | verdict]]: this is slower.",
         "| A | it is faster | [[a.b.c.ratio]] |",
-        "[[when claim:a is holds]]\nIt is faster.\n[[when fails]]\nIt is slower.\n[[end]]",
+        "[[when claim:a is holds]]\nIt is faster.\n[[when fails, holds in part, inconclusive, not "
+        "measurable here]]\nIt is slower.\n[[end]]",
         "## Which one is faster?\n\nAnd where is it slower?",
         'The seed says "a view is always slower" of it, and `it is faster` is code.',
         "If the host is slower, the GPU waits. It waits where a launch takes longer than a kernel.",

@@ -24,6 +24,23 @@ def test_three_numbers_in_a_sentence_are_the_most():
     assert kinds("From 1.5× to 2×, 3 ms, 40 % and 9 W.") == [(1, wording.NUMBERS)]
 
 
+LEAD = "\n{ .lead }"
+
+
+def test_a_pages_answer_has_at_most_three_numbers_in_three_sentences():
+    two = f"Yes. It takes {RATIO}, or {RATIO}."
+    assert kinds(f"# Why?\n\n{two}{LEAD}\n") == []
+    assert kinds(f"# Why?\n\n{two} Then {RATIO}.{LEAD}\n") == []
+    # A figure that is cited, given or typed counts as one, and a range as three.
+    for fourth in (RATIO, "[[given: 2 % | the rule]]", "[[cited: 3 ms | x]]", "2 ms"):
+        assert kinds(f"# Why?\n\n{two}\nIt takes {RATIO} or {fourth}.{LEAD}\n") == [
+            (3, wording.LEAD)
+        ]
+    assert kinds(f"{two} Not {RATIO.replace('speed', 'range')}.{LEAD}\n") == [(1, wording.LEAD)]
+    assert kinds(f"One. Two. Three. Four.{LEAD}\n") == [(1, wording.LEAD)]
+    assert kinds(f"{two}\nIt takes {RATIO} or {RATIO}.\n\nOne. Two. Three. Four.\n") == []
+
+
 def test_a_range_shows_three_numbers_and_a_verdict_none():
     ranged = RATIO.replace("speed", "range")
     assert kinds(f"It takes {ranged}.") == []

@@ -3,7 +3,8 @@
 import pytest
 
 from anatomy.record import recording, showing
-from anatomy.record.showing import Asked, PageError, in_words, selectors, unique, using
+from anatomy.record.bounded import in_words
+from anatomy.record.showing import Asked, PageError, selectors, unique, using
 from anatomy.table.errors import AnatomyError, UnknownName
 from tests.fakes import synthetic
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from anatomy.chapters.ladder.shown import rungs
-from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing, parts
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas, wide
+from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, WORTH_SAYING, drawing, parts
+from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -27,7 +27,7 @@ PIECES = {
 TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
 SLIVER = 8.0  # pixels: a cast, in the cell of the matmul that it is for
-BAR, NAME = 11.0, 11.0  # pixels: how high the bar of times is, and the names under it
+BAR = 13.0  # pixels: how high the bar of times is
 NOTE = "A box is a kernel, however long it runs. Bars are the time of a whole step, on one scale."
 DESK, CELLS = 500, {True: 9, False: 5}  # a wider sheet is a desk's; boxes in a line, by that
 
@@ -124,33 +124,32 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
             bottom = _kernels(sheet, half, bottom)
         if rungs.as_graph(row):
             sheet.box(0.5, top - 5, sheet.width - 1, bottom - top + 2, edge=INK, dashed=True)
-        _times(sheet, row, bottom + 2, sheet.width / longest)
-        top = bottom + BAR + 38
+        top = _times(sheet, row, bottom + 2, sheet.width / longest) + 24
     sheet.paragraph(0, top - 2, sheet.width, NOTE, colour=MUTED, size=11)
     sheet.space(2)  # the edge of the last
 
 
 def _said(row: Row) -> str:
-    """What a step's time is made of, and whether its kernels are launched together."""
+    """How many kernels a step has, and whether they are launched together."""
+    kernels = f"{row['kernels_per_call']:g} kernels a step"
     if not rungs.as_graph(row):
-        return parts(row)
+        return kernels
     apart = row["variant"] == rungs.COMPILED_GRAPHS["variant"]  # both passes are graphs
-    return f"{parts(row)}, {'one launch a pass' if apart else 'one launch'}"
+    return f"{kernels}, {'one launch a pass' if apart else 'one launch'}"
 
 
-def _times(sheet: Canvas, row: Row, top: float, pixels_per_s: float) -> None:
-    """A step's time as a bar, in the colours of the boxes, with the names of the pieces under it
-    where they fit."""
-    x = 0.0
+def _times(sheet: Canvas, row: Row, top: float, pixels_per_s: float) -> float:
+    """A step's time as a bar, in the colours of the boxes. Its pieces are named in a key under it,
+    the short ones too; returns the key's last line."""
+    x, key = 0.0, {}
     for column, kind in rungs.KINDS.items():
         across = row[column] * pixels_per_s
         time = units.seconds(row[column], most=3)
         sheet.box(x, top, across, BAR, fill=PIECES[column], round_=0, told=f"{kind}: {time}")
-        for said in (f"{kind} {time}", kind):
-            if wide(said, NAME) + 6 <= across:
-                sheet.words(x, top + BAR + 12, said, colour=MUTED, size=NAME)
-                break
+        if row[column] > WORTH_SAYING * row["median_s"]:
+            key[f"{kind} {time}"] = PIECES[column]
         x += across
+    return sheet.key(top + BAR + 16, key)[1]
 
 
 def _kernels(sheet: Canvas, kernels: Sequence[Kernel], top: float) -> float:

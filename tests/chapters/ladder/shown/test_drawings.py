@@ -190,3 +190,21 @@ def test_only_current_scaling_reads_a_tensor_twice():
         for recipe in ("current", "delayed", "block")
     }
     assert reads == {"current": 2, "delayed": 1, "block": 1}
+
+
+def test_every_piece_of_a_step_is_named_beside_its_colour_however_short(root):
+    way = "3 reduce-overhead"
+    row = rows_of(root)[way]
+    pieces = [(k, s) for k, s in rungs.pieces(row) if s > 0.01 * row["median_s"]]
+    for picture in sheets(drawn(root, "layer", way)).values():
+        words = html.unescape(picture)
+        for kind, seconds in pieces:
+            assert f">{kind} {units.seconds(seconds, most=3)}</text>" in words
+
+
+def test_a_key_takes_as_many_lines_as_its_sheet_needs():
+    marks = {f"what colour {n} is": canvas.GOOD for n in range(5)}
+    for width, lines in ((680, 1), (330, 3)):
+        sheet = canvas.Canvas(width)
+        _, last = sheet.key(12, marks)
+        assert last == 12 + 18 * (lines - 1)

@@ -11,7 +11,7 @@ import pytest
 from anatomy import page
 from anatomy.chapters.ladder.claims.rungs import TRAINING
 from anatomy.chapters.ladder.shown import changes, ladders, rungs, scripts
-from anatomy.figures.charts import stacks, svg
+from anatomy.figures.charts import grammar, stacks, svg
 from anatomy.figures.text import inline
 from anatomy.record import recording, signatures
 from anatomy.record.showing import Showing, using
@@ -291,6 +291,34 @@ def test_charts_are_drawn_with_every_name_and_figure(root, monkeypatch, tmp_path
         picture = svg.picture(svg.Drawing("stacks.parts", arguments), width, tmp_path)
         assert "torch.compile" in picture and "NaN" not in picture
         assert "<image" not in picture and "http" not in re.sub(r'xmlns\S+"', "", picture)
+
+
+@pytest.mark.parametrize("width", svg.WIDTHS.values())
+def test_a_part_without_room_for_its_share_is_named_under_its_bar(width):
+    kinds = ["matmuls", "attention", "other", "no kernel"]
+    shares = {"long": (60, 39, 1, 0), "short": (9, 0, 0, 1)}
+    bars, ends = [], []
+    for label, sizes in shares.items():
+        for at, (kind, size) in enumerate(zip(kinds, sizes, strict=True)):
+            place = {"start": sum(sizes[:at]), "end": sum(sizes[: at + 1])}
+            share = f"{size / sum(sizes):.0%}" if size else ""
+            bars.append({"label": label, "kind": kind, "share": share, "hover": ""} | place)
+        ends.append({"label": label, "value": sum(sizes), "reach": sum(sizes), "text": ""})
+
+    def under(bars: list[dict], kinds: list[str]) -> dict[str, list[str]]:
+        layers = stacks.parts(bars, ends, kinds, "ms", width=width)["layer"]
+        kept = (layer["data"]["values"] for layer in layers)
+        found = next(data for data in kept if set(data[0]) == {"label", "text"})
+        return {each["label"]: each["text"] for each in found}
+
+    said = under(bars, kinds)
+    assert said["long"] == ["other 1%"], "parts of nothing are not named"
+    assert said["short"][-1].endswith("no kernel 10%")
+    wordy = under(
+        [bar | {"kind": 30 * f"{bar['kind']} "} for bar in bars], [30 * f"{k} " for k in kinds]
+    )
+    assert max(len(line) for line in wordy["short"]) * grammar.CHARACTER <= width
+    assert len(wordy["short"]) > 1, "what is long goes on in another line"
 
 
 def test_a_chart_of_one_rung_alone_is_drawn(root, monkeypatch):
