@@ -1,0 +1,119 @@
+"""What hides: kernels that compute and kernels that communicate, of a step on every rank."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from anatomy.chapters.distributed import requirements as of
+from anatomy.chapters.distributed import spans, ways
+from anatomy.chapters.distributed.spans import Spans
+from anatomy.measure import stopwatch_for
+from anatomy.parts import grid, memory, ranks
+from anatomy.parts.ranks import Group
+from anatomy.record.bounds import Scale, Several
+from anatomy.record.declare import experiment
+
+LIMIT_S = 240
+WAYS = (of.DDP, of.WHOLE, of.FSDP, of.KEPT, of.HALF)
+WARM_UP, TAKES = 4, 5  # steps before a profile, and profiles, of which the middle one is kept
+# Names of what moves bytes between GPUs; spans of code that a profile shows are no kernels.
+MOVES = ("nccl", "Memcpy PtoP")
+FIGURES = ("profiled_s", "compute_s", "communication_s", "hidden_s", "exposed_s", "hidden_share")
+
+
+@experiment("distributed.overlap", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True)
+def overlap(device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0) -> pd.DataFrame:
+    """Profile a training step on every rank: how much communication is hidden behind kernels.
+
+    Args:
+        device: The first GPU; the others follow it.
+        world_size: GPUs, one process for each, of all nodes.
+        scale: Share of the width and of the tokens; less for a small machine.
+
+    Returns:
+        A row of each way and rank: the time in which kernels compute, the time in which bytes move,
+        and how much of that lies beside kernels that compute. A rank that waits for another in a
+        collective counts as moving bytes.
+    """
+    entry = "anatomy.chapters.distributed.overlap:of_rank"
+    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, scale=scale)
+    table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
+    table.attrs |= told
+    return table
+
+
+def of_rank(device: str, scale: float) -> list[list[dict[str, Any]]]:
+    """What each rank saw, by rank."""
+    rows = []
+    with ranks.joined(device) as group:
+        size = of.STEP.scaled(scale, group.size)
+        needed = next(iter(of.training(memory.capacity(group.where), scale, group.size)))
+        short = needed.why_not(memory.capacity(group.where))
+        for name in WAYS:
+            cell = {"op": "profile", "variant": name, "rank": group.rank, "gpus": group.size}
+            cell |= {**size.columns, "batch": size.batch, "device": group.where.type}
+            found, why = group.attempt(lambda name=name: None if short else _taken(group, size, name))
+            why = why or short or ("" if found else "not supported: the CPU runs no kernels")
+            rows.append(cell | (figures(*found) if found and not why else {"note": why}))
+            memory.give_back(group.where)
+        return group.gathered(rows)
+
+
+def _taken(group: Group, size: of.Size, name: str) -> tuple[Spans, Spans] | None:
+    """When kernels computed and when bytes moved, in the middle one of several steps."""
+    way = ways.build(name, group, size)
+    x = next(ways.batches(size, group, group.rank))
+    watch = stopwatch_for(group.where)
+    for _ in range(WARM_UP):
+        way.step(x)
+    takes = []
+    if group.where.type != "cuda":
+        return None
+    for _ in range(TAKES):
+        watch.drain()
+        group.barrier(f"a profile of {name}")
+        takes.append(_profiled(lambda: (way.step(x), watch.drain())))
+    lasted = [spans.end(both) - spans.begin(both) for both in takes]
+    middle = sorted(range(TAKES), key=lasted.__getitem__)[TAKES // 2]
+    return takes[group.gathered(middle)[0]]  # rank 0's, so that all show the same step
+
+
+def _profiled(act: Callable[[], object]) -> tuple[Spans, Spans]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+            act()
+    kernels = [
+        (event.time_range.start * 1e-6, event.time_range.end * 1e-6, event.name)
+        for event in profiler.events()
+        if event.device_type == DeviceType.CUDA and not event.is_user_annotation
+    ]
+    return parted(kernels)
+
+
+def parted(kernels: Sequence[tuple[float, float, str]]) -> tuple[Spans, Spans]:
+    """Kernels by (start, end, name) as spans, in seconds, in which any computes, and any moves
+    bytes between GPUs."""
+    # `nccl:all_reduce` is the name of a call that profiles show above its kernel.
+    moving = [k for k in kernels if k[2].startswith(MOVES) and "nccl:" not in k[2]]
+    other = [k for k in kernels if not k[2].startswith(MOVES)]
+    return spans.union(k[:2] for k in other), spans.union(k[:2] for k in moving)
+
+
+def figures(compute: Spans, moving: Spans) -> dict[str, Any]:
+    """What follows from both: seconds, and the spans themselves, so few that a page draws them."""
+    start, end = spans.begin((compute, moving)), spans.end((compute, moving))
+    hidden = spans.common(compute, moving)
+    return {
+        "profiled_s": end - start,
+        "compute_s": spans.length(compute),
+        "communication_s": spans.length(moving),
+        "hidden_s": hidden,
+        "exposed_s": spans.length(moving) - hidden,
+        "compute_spans_s": spans.drawn(compute, start),
+        "communication_spans_s": spans.drawn(moving, start),
+    }
