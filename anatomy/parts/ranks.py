@@ -116,9 +116,7 @@ def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
             f"{os.environ.get('MASTER_PORT')}: {reason}"
         ) from None
     control = distributed.new_group(backend="gloo", timeout=wait)
-    yield Group(
-        distributed.get_rank(), distributed.get_world_size(), where, control, patience_s
-    )
+    yield Group(distributed.get_rank(), distributed.get_world_size(), where, control, patience_s)
     distributed.destroy_process_group()
 
 

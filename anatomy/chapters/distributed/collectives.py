@@ -73,7 +73,7 @@ def _named(now: str, before: str) -> Callable:
 
 
 def _calls(group: Group, message: int) -> dict[str, Callable[[], Tensor]]:
-    """A call of each collective over buffers of `message` bytes, which has given the right answer."""
+    """A call of each collective over `message` bytes, which has given the right answer."""
     part = max(1, message // 4 // group.size)
     x = torch.ones(part * group.size, device=group.where)
     mine = torch.ones(part, device=group.where)

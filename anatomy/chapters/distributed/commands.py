@@ -17,7 +17,8 @@ EXPERIMENTS = tuple(
     f"distributed.{each}" for each in ("collectives", "training", "overlap", "memory")
 )
 GpusOption = Annotated[
-    int, typer.Option("--gpus", metavar="N", min=2, help="GPUs, one process for each, of all nodes.")
+    int,
+    typer.Option("--gpus", metavar="N", min=2, help="GPUs, one process for each, of all nodes."),
 ]
 ScaleOption = Annotated[
     float, typer.Option(help="Share of the sizes that is used; less for a small machine.")

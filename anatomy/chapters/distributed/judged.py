@@ -30,7 +30,9 @@ def of_ranks(rows: Sequence[Row], known: Circumstances) -> Judged:
     for places in together.values():
         first = [min(block) for block in zip(*(rows[p]["blocks_s"] for p in places), strict=True)]
         for place in places:
-            behind = [own - least for own, least in zip(rows[place]["blocks_s"], first, strict=True)]
+            behind = [
+                own - least for own, least in zip(rows[place]["blocks_s"], first, strict=True)
+            ]
             found = in_columns(TIMES, interval_of(rows[place], known.method))
             yield place, found | {"behind_s": median(behind)}
 
@@ -59,7 +61,10 @@ def fits(rows: Sequence[Row], known: Circumstances) -> Judged:
             found |= in_columns(STARTS, intervals.median_interval([f.start_s for f in made]))
             found |= in_columns(RATES, intervals.median_interval([f.rate for f in made]))
             line = found["startup_s"], found["bandwidth"]
-            times = [(line[0] + n / line[1], median(r["blocks_s"])) for n, r in zip(sent, curve)]
+            times = [
+                (line[0] + n / line[1], median(r["blocks_s"]))
+                for n, r in zip(sent, curve, strict=True)
+            ]
             found["fit_error"] = max(max(a / b, b / a) for a, b in times) - 1
         yield place, found
 

@@ -56,7 +56,9 @@ def of_rank(device: str, scale: float) -> list[list[dict[str, Any]]]:
         for name in WAYS:
             cell = {"op": "profile", "variant": name, "rank": group.rank, "gpus": group.size}
             cell |= {**size.columns, "batch": size.batch, "device": group.where.type}
-            found, why = group.attempt(lambda name=name: None if short else _taken(group, size, name))
+            found, why = group.attempt(
+                lambda name=name: None if short else _taken(group, size, name)
+            )
             why = why or short or ("" if found else "not supported: the CPU runs no kernels")
             rows.append(cell | (figures(*found) if found and not why else {"note": why}))
             memory.give_back(group.where)

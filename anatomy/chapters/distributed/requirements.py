@@ -18,6 +18,7 @@ TRAINED = (ONE, COMPILED, DATA_PARALLEL, DDP, SMALL, WHOLE, VIEW, STATIC, DDP_CO
 TRAINED += (ZERO, FSDP, KEPT, HALF)
 WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
 TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
+FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
 PEAK, CAPPED = "peak memory", "under a cap"
 
 # Columns that pages read of steps, whether or not any could be measured.

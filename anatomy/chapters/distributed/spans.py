@@ -1,6 +1,7 @@
 """Spans of time: joined where they overlap, and how much of two sets lies at the same time."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 Spans = list[tuple[float, float]]  # (start, end) in seconds, in order, none of which overlap
 
@@ -39,8 +40,8 @@ def end(lanes: Sequence[Spans]) -> float:
 
 
 def drawn(several: Spans, since: float) -> list[float]:
-    """At most `MOST_DRAWN` spans as starts and ends in turn, from `since` on, to the microsecond."""
-    gaps = sorted(b[0] - a[1] for a, b in zip(several, several[1:], strict=False))
+    """At most `MOST_DRAWN` spans, as starts and ends in turn since a time, to the microsecond."""
+    gaps = sorted(b[0] - a[1] for a, b in pairwise(several))
     closed = gaps[-MOST_DRAWN] if len(gaps) >= MOST_DRAWN else -1.0
     found: list[list[float]] = []
     for start, stop in several:

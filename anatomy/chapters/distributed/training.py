@@ -26,7 +26,9 @@ ALLOWED, ALLOWED_HALF = 2**-6, 2**-4
 Rows = list[dict[str, Any]]
 
 
-@experiment("distributed.training", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True)
+@experiment(
+    "distributed.training", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True
+)
 def training(
     device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0, blocks: Count = 12
 ) -> pd.DataFrame:
@@ -197,7 +199,9 @@ def _tensor_parallel(group: Group, scale: float, timed: Callable[..., Rows]) -> 
         notes |= {name: why} if why else {}
         calls |= {} if why else {name: made}
     cell = {"op": of.TENSOR, **size.columns, "batch": size.batch, "tokens": size.tokens}
-    rows = [{**cell, "variant": name, "note": why, "gpus": group.size} for name, why in notes.items()]
+    rows = [
+        {**cell, "variant": name, "note": why, "gpus": group.size} for name, why in notes.items()
+    ]
     if of.ONE not in calls:
         return rows
 
@@ -224,10 +228,10 @@ def _data_parallel(group: Group, scale: float, timed: Callable[..., Rows]) -> Ro
     """The parts of DataParallel's forward pass, which rank 0 drives alone; the others watch."""
     size = of.STEP.scaled(scale, group.size)
     cell = {"op": of.PARTS, **size.columns, "batch": size.batch, "gpus": group.size}
-    whole_pass = "forward"
+    names = (of.FORWARD, of.COPIES, "share out the batch", "run the copies", "gather")
     if group.where.type != "cuda":
-        return [{**cell, "variant": whole_pass, "note": "not supported: it is for GPUs"}]
-    names = (whole_pass, "copy the model", "share out the batch", "run the copies", "gather")
+        why = "not supported: it is for GPUs"
+        return [{**cell, "variant": name, "note": why} for name in names]
     calls: dict[str, Callable[[], object]] = dict.fromkeys(names, lambda: None)
     if group.rank == 0:
         first = group.where.index

@@ -159,7 +159,7 @@ class Parted(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, C) to (B, T, C)."""
-        B, T, C = x.shape
+        B, T, _ = x.shape
         normed = self.before(x)
         q, k, v = (part(normed).view(B, T, -1, self.head) for part in (self.q, self.k, self.v))
         q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H of this rank, T, D)

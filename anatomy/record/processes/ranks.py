@@ -2,8 +2,8 @@
 
 Where an experiment needs several GPUs, `run` starts a rank on each, which calls one function; what
 it returned on rank 0 comes back. Where somebody else's torchrun started this process as one of its
-ranks (`torchrun --nnodes`, or `srun torchrun`), `run` calls the function at once: the other ranks do
-the same. Ranks talk through `anatomy.parts.ranks`. Here is what becomes of them: a rank that fails,
+ranks (`torchrun --nnodes`, or `srun torchrun`), `run` calls the function at once, as the other
+ranks do. Ranks talk through `anatomy.parts.ranks`. Here is what becomes of them: a rank that fails,
 is killed or hangs ends the run with one sentence that names it, and none outlives it.
 
 `python -m anatomy.record.processes.ranks TASK` is such a rank."""
@@ -60,6 +60,7 @@ def run(entry: str, world_size: int, device: str, limit_s: float, params: Mappin
     with isolation.temporary_folder() as folder:
         task = Path(folder) / "task.json"
         given = {"entry": entry, "params": dict(params), "folder": folder}
+        given["parent"] = os.getpid()
         task.write_text(json.dumps(given), encoding="utf-8")
         _launch(world_size, task, limit_s)
         return json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
@@ -156,19 +157,19 @@ def _told(failures: Mapping[int, Any], world_size: int, folder: Path) -> Anatomy
     files = sorted(folder.glob("rank-*.json"))
     told = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     told.sort(key=lambda each: (each["lost"], each["at"]))
-    if not told or told[0]["lost"]:
-        by_themselves = {r: f for r, f in failures.items() if f.exitcode != -signal.SIGTERM}
-        rank, failure = min((by_themselves or failures).items())
-        if failure.exitcode < 0:
-            name = signal.Signals(-failure.exitcode).name
-            missed = ", ".join(str(r) for r in range(world_size) if r not in by_themselves)
-            why = {
-                "SIGKILL": ", as the system does when the host's memory runs out",
-                "SIGABRT": f", as NCCL does when another, here {missed or '?'}, does not come",
-            }.get(name, "")
-            return MeasurementError(f"Rank {rank} was ended by {name}{why}.")
-        if not told:
-            return MeasurementError(f"Rank {rank} ended with status {failure.exitcode}, silently.")
+    killed = [(r, -f.exitcode) for r, f in sorted(failures.items()) if f.exitcode < 0]
+    killed = [each for each in killed if each[1] != signal.SIGTERM]
+    if killed and (not told or told[0]["lost"]):
+        rank, number = killed[0]
+        missed = ", ".join(str(r) for r in range(world_size) if (r, number) not in killed)
+        why = {
+            signal.SIGKILL: ", as the system does when the host's memory runs out",
+            signal.SIGABRT: f", as NCCL does when another, here {missed or '?'}, does not come",
+        }.get(number, "")
+        return MeasurementError(f"Rank {rank} was ended by {signal.Signals(number).name}{why}.")
+    if not told:
+        rank, failure = min(failures.items())
+        return MeasurementError(f"Rank {rank} ended with status {failure.exitcode}, silently.")
     first = told[0]
     error = isolation.revive(first["error"], f"Rank {first['rank']}: {first['message']}")
     error.output = first["trace"]
@@ -180,6 +181,8 @@ def main(task: Path) -> int:
     if sys.platform == "linux":  # torchrun gives each rank a session, which no group's end reaches
         ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
     given, rank = json.loads(task.read_text(encoding="utf-8")), int(os.environ[RANK])
+    if os.getppid() != given["parent"]:  # it died before that was asked for
+        return 1
     folder = Path(given["folder"])
     try:
         found = called(given["entry"], given["params"])
