@@ -9,7 +9,7 @@ import gc
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,8 +22,10 @@ from torch import distributed
 from anatomy import judge
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.parts import grid
+from anatomy.numerics import formats
+from anatomy.parts import grid, memory
 from anatomy.record.processes import ranks
+from anatomy.record.requirements import Capacity, Requirement, left_out
 from anatomy.table.errors import DisagreementError, MeasurementError
 
 Call = Callable[[], object]
@@ -116,15 +118,29 @@ def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
             f"{os.environ.get('MASTER_PORT')}: {reason}"
         ) from None
     control = distributed.new_group(backend="gloo", timeout=wait)
-    yield Group(distributed.get_rank(), distributed.get_world_size(), where, control, patience_s)
+    group = Group(distributed.get_rank(), distributed.get_world_size(), where, control, patience_s)
+    try:
+        yield group
+    except BaseException:
+        if group.size == 1:  # else its end would wait for the others
+            distributed.destroy_process_group()
+        raise
     distributed.destroy_process_group()
 
 
 def everywhere(
-    entry: str, world_size: int, device: str, limit_s: float, **params: Any
+    entry: str,
+    world_size: int,
+    device: str,
+    limit_s: float,
+    wanted: Callable[[Capacity], Iterable[Requirement]],
+    **params: Any,
 ) -> tuple[Any, dict[str, Any]]:
-    """`record.processes.ranks.run`, and what a table's attributes tell of several GPUs."""
-    found = ranks.run(entry, world_size, device, limit_s, {"device": device, **params})
+    """`record.processes.ranks.run`, and what a table's attributes tell of several GPUs. The entry
+    is also told, as `left`, which of what is `wanted` the first GPU has no room for, by op."""
+    on = memory.capacity(formats.torch_device(device))
+    given = {"device": device, "left": left_out(wanted(on), on), **params}
+    found = ranks.run(entry, world_size, device, limit_s, given)
     on_gpus = not device.startswith("cpu")
     told = {"nccl": ".".join(map(str, torch.cuda.nccl.version()))} if on_gpus else {}
     told |= {name.lower(): os.environ[name] for name in SETTINGS if name in os.environ}

@@ -64,7 +64,7 @@ def data_parallel_synchronizes(training: Table) -> Finding:
 def ddp_hides_most(overlap: Table) -> Finding:
     """On every rank, half of the time in which bytes move or more lies beside kernels."""
     cases = Cases()
-    for row in _of_ranks(overlap, "profile", of.DDP):
+    for row in _of_ranks(overlap, of.profile_of(of.DDP), of.DDP):
         with cases.at(rank=row["rank"]) as case:
             share = Measured.counted(row["hidden_share"])
             case(share.value >= 0.5, share)

@@ -1,6 +1,7 @@
 """What it takes to add up, gather and share out a message among all GPUs, over its size."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -8,9 +9,9 @@ import torch
 from torch import Tensor, distributed
 
 from anatomy.chapters.distributed import requirements
-from anatomy.parts import memory, ranks
+from anatomy.parts import ranks
 from anatomy.parts.ranks import Group
-from anatomy.record.bounds import Count, Scale, Several
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
@@ -26,7 +27,7 @@ ROUNDS = {REDUCE: 2, GATHER: 1, SCATTER: 1}
     "distributed.collectives", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True
 )
 def collectives(
-    device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0, blocks: Count = 12
+    device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0, blocks: Count = 12
 ) -> pd.DataFrame:
     """Time the three collectives of training over the size of their message.
 
@@ -40,7 +41,10 @@ def collectives(
         Rows of op `message of N bytes`, then rows `fit`, which say start-up time and bandwidth.
     """
     entry = "anatomy.chapters.distributed.collectives:of_rank"
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, scale=scale, blocks=blocks)
+    wanted = partial(requirements.collectives, scale=scale)
+    found, told = ranks.everywhere(
+        entry, world_size, device, LIMIT_S, wanted, scale=scale, blocks=blocks
+    )
     table = ranks.together(found)
     fits = [{"op": "fit", "variant": name, "gpus": world_size} for name in ROUNDS]
     table = pd.concat([table, pd.DataFrame(fits)], ignore_index=True)
@@ -48,16 +52,20 @@ def collectives(
     return table
 
 
-def of_rank(device: str, scale: float, blocks: int) -> list[list[dict[str, Any]]]:
+def of_rank(
+    device: str, left: dict[str, str], scale: float, blocks: int
+) -> list[list[dict[str, Any]]]:
     """What each rank measured, by rank."""
     rows = []
     with ranks.joined(device) as group:
-        on = memory.capacity(group.where)
-        for need in requirements.collectives(on, scale):
-            message = need.bytes // 3
-            cell = {"op": need.op, "message_bytes": message, "gpus": group.size}
-            made, why = group.attempt(lambda message=message: _calls(group, message))
-            if why := need.why_not(on) or why:
+        left = group.gathered(left)[0]
+        for message in requirements.messages(scale):
+            op = requirements.named(message)
+            cell = {"op": op, "message_bytes": message, "gpus": group.size}
+            made, why = None, left.get(op, "")
+            if not why:
+                made, why = group.attempt(partial(_calls, group, message))
+            if why:
                 rows += [{**cell, "variant": name, "note": why} for name in ROUNDS]
                 continue
             for row in ranks.timed(group, made, cell=cell, blocks=blocks):

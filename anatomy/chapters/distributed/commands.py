@@ -18,7 +18,7 @@ EXPERIMENTS = tuple(
 )
 GpusOption = Annotated[
     int,
-    typer.Option("--gpus", metavar="N", min=2, help="GPUs, one process for each, of all nodes."),
+    typer.Option("--gpus", metavar="N", min=1, help="GPUs, one process for each, of all nodes."),
 ]
 ScaleOption = Annotated[
     float, typer.Option(help="Share of the sizes that is used; less for a small machine.")

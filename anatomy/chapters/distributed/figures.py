@@ -33,7 +33,7 @@ def lanes(ways: Mapping[str, str], *, caption: str | None = None, **params: Any)
     found = current().find("distributed.overlap", **params)
 
     def draw() -> str:
-        table = rows.select(found.recording.rows, op="profile", variants=list(ways))
+        table = rows.select(found.recording.rows, op="profile of *", variants=list(ways))
         table = [row for row in table if row.get("compute_spans_s")]
         if not table:
             return '<p class="key">Not shown: no rank was profiled.</p>'
@@ -49,7 +49,7 @@ def _said(row: Row, name: str) -> str:
 
 
 def _drawn(sheet: Canvas, table: Sequence[Row], ways: Mapping[str, str]) -> None:
-    longest = max(row["profiled_s"] for row in table)
+    longest = max(row["profiled_step_s"] for row in table)
     plan = Lanes(sheet, longest, left=LEFT)
     for way, name in ways.items():
         several = sorted((r for r in table if r["variant"] == way), key=lambda row: row["rank"])

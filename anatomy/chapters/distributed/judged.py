@@ -10,7 +10,7 @@ from anatomy.table import intervals, units
 
 STARTS = ("startup_s", "startup_low_s", "startup_high_s")
 RATES = ("bandwidth", "bandwidth_low", "bandwidth_high")
-THROUGHPUT = ("tokens_per_gpu_s", "tokens_per_gpu_low", "tokens_per_gpu_high")
+THROUGHPUT = ("throughput", "throughput_low", "throughput_high")
 EFFICIENCY = ("efficiency", "efficiency_low", "efficiency_high")
 
 
@@ -85,7 +85,7 @@ def throughput(rows: Sequence[Row], known: Circumstances) -> Judged:
             continue
         each = row["tokens"] / row["gpus"]
         ends = (row["median_s"], row["high_s"], row["low_s"])
-        found = dict(zip(THROUGHPUT, (each / end for end in ends), strict=True))
+        found = dict(zip(THROUGHPUT, (round(each / end) for end in ends), strict=True))
         over = controls.get((row["op"], row.get("control")))
         if over and not units.missing(row.get("ratio")):
             work = each / (over["tokens"] / over["gpus"])

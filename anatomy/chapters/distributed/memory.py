@@ -1,5 +1,7 @@
 """What each way takes of a GPU's memory, and which still fit where less is allowed."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -8,11 +10,13 @@ import torch
 from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import ways
 from anatomy.chapters.distributed.requirements import Size
+from anatomy.numerics import formats
 from anatomy.parts import grid, ranks
 from anatomy.parts import memory as counted
 from anatomy.parts.ranks import Group
-from anatomy.record.bounds import Scale, Several
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
+from anatomy.record.requirements import Capacity
 
 LIMIT_S = 240
 WAYS = (of.DDP, of.VIEW, of.ZERO, of.FSDP, of.KEPT, of.CHECKPOINTED)
@@ -21,7 +25,7 @@ NO_ACCOUNT = "not supported: the CPU's allocator keeps no account"
 
 
 @experiment("distributed.memory", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True)
-def memory(device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0) -> pd.DataFrame:
+def memory(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -> pd.DataFrame:
     """Count the memory of a training step by way; then try all where the allocator may take less.
 
     Args:
@@ -34,19 +38,23 @@ def memory(device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0) 
         whether two steps fit; a row of each rank.
     """
     entry = "anatomy.chapters.distributed.memory:of_rank"
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, scale=scale)
+    layers = of.large(counted.capacity(formats.torch_device(device)), scale, world_size).layers
+    wanted = partial(of.memory, scale=scale, world_size=world_size)
+    how = {"scale": scale, "layers": layers}
+    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, wanted, **how)
     table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
     table.attrs |= told
     return table
 
 
-def of_rank(device: str, scale: float) -> list[list[dict[str, Any]]]:
+def of_rank(
+    device: str, left: dict[str, str], scale: float, layers: int
+) -> list[list[dict[str, Any]]]:
     """What each rank counted, by rank."""
     rows = []
     with ranks.joined(device) as group:
-        on = counted.capacity(group.where)
-        # The smallest card decides for all, or ranks would have different models.
-        size = min(group.gathered(of.large(on, scale, group.size)), key=lambda each: each.layers)
+        left, layers = group.gathered((left, layers))[0]  # as rank 0 has it, or models would differ
+        size = replace(of.large(Capacity(), scale, group.size), layers=layers)
         cap = of.cap_bytes(size, group.size)
         for op in (of.PEAK, of.CAPPED):
             for name in WAYS:
@@ -54,7 +62,10 @@ def of_rank(device: str, scale: float) -> list[list[dict[str, Any]]]:
                 row |= {**size.columns, "batch": size.batch, "device": group.where.type}
                 row |= {"predicted_bytes": of.predicted(name, size, group.size)}
                 row |= {"cap_bytes": cap} if op == of.CAPPED else {}
-                rows.append(row | _tried(group, size, name, cap if op == of.CAPPED else None))
+                if why := left.get(op):
+                    rows.append(row | {"note": why})
+                else:
+                    rows.append(row | _tried(group, size, name, row.get("cap_bytes")))
         return group.gathered(rows)
 
 

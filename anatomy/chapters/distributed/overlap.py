@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -14,19 +15,25 @@ from anatomy.chapters.distributed.spans import Spans
 from anatomy.measure import stopwatch_for
 from anatomy.parts import grid, memory, ranks
 from anatomy.parts.ranks import Group
-from anatomy.record.bounds import Scale, Several
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 
 LIMIT_S = 240
-WAYS = (of.DDP, of.WHOLE, of.FSDP, of.KEPT, of.HALF)
 WARM_UP, TAKES = 4, 5  # steps before a profile, and profiles, of which the middle one is kept
 # Names of what moves bytes between GPUs; spans of code that a profile shows are no kernels.
 MOVES = ("nccl", "Memcpy PtoP")
-FIGURES = ("profiled_s", "compute_s", "communication_s", "hidden_s", "exposed_s", "hidden_share")
+FIGURES = (
+    "profiled_step_s",
+    "compute_s",
+    "communication_s",
+    "hidden_s",
+    "exposed_s",
+    "hidden_share",
+)
 
 
 @experiment("distributed.overlap", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True)
-def overlap(device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0) -> pd.DataFrame:
+def overlap(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -> pd.DataFrame:
     """Profile a training step on every rank: how much communication is hidden behind kernels.
 
     Args:
@@ -40,27 +47,32 @@ def overlap(device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0)
         collective counts as moving bytes.
     """
     entry = "anatomy.chapters.distributed.overlap:of_rank"
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, scale=scale)
+    wanted = partial(of.overlap, scale=scale, world_size=world_size)
+    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, wanted, scale=scale)
     table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
     table.attrs |= told
     return table
 
 
-def of_rank(device: str, scale: float) -> list[list[dict[str, Any]]]:
+def of_rank(device: str, left: dict[str, str], scale: float) -> list[list[dict[str, Any]]]:
     """What each rank saw, by rank."""
     rows = []
     with ranks.joined(device) as group:
         size = of.STEP.scaled(scale, group.size)
-        needed = next(iter(of.training(memory.capacity(group.where), scale, group.size)))
-        short = needed.why_not(memory.capacity(group.where))
-        for name in WAYS:
-            cell = {"op": "profile", "variant": name, "rank": group.rank, "gpus": group.size}
+        left = group.gathered(left)[0]
+        for name in of.PROFILED:
+            cell = {
+                "op": of.profile_of(name),
+                "variant": name,
+                "rank": group.rank,
+                "gpus": group.size,
+            }
             cell |= {**size.columns, "batch": size.batch, "device": group.where.type}
-            found, why = group.attempt(
-                lambda name=name: None if short else _taken(group, size, name)
-            )
-            why = why or short or ("" if found else "not supported: the CPU runs no kernels")
-            rows.append(cell | (figures(*found) if found and not why else {"note": why}))
+            found, why = None, left.get(cell["op"], "")
+            if not why:
+                found, why = group.attempt(partial(_taken, group, size, name))
+            why = why or ("" if found else "not supported: the CPU runs no kernels")
+            rows.append(cell | (figures(*found) if found else {"note": why}))
             memory.give_back(group.where)
         return group.gathered(rows)
 
@@ -111,7 +123,7 @@ def figures(compute: Spans, moving: Spans) -> dict[str, Any]:
     start, end = spans.begin((compute, moving)), spans.end((compute, moving))
     hidden = spans.common(compute, moving)
     return {
-        "profiled_s": end - start,
+        "profiled_step_s": end - start,
         "compute_s": spans.length(compute),
         "communication_s": spans.length(moving),
         "hidden_s": hidden,

@@ -16,13 +16,14 @@ KEPT, HALF, ZERO = "FSDP2, not resharded", "FSDP2, bf16", "ZeRO-1"
 CHECKPOINTED = "FSDP2, checkpoints"
 TRAINED = (ONE, COMPILED, DATA_PARALLEL, DDP, SMALL, WHOLE, VIEW, STATIC, DDP_COMPILED)
 TRAINED += (ZERO, FSDP, KEPT, HALF)
+PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
 WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
 TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
 FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
 PEAK, CAPPED = "peak memory", "under a cap"
 
 # Columns that pages read of steps, whether or not any could be measured.
-FIGURES = ("tokens_per_gpu_s", "efficiency", "total_peak_bytes", "predicted_bytes", "rank")
+FIGURES = ("throughput", "efficiency", "total_peak_bytes", "predicted_bytes", "rank")
 
 # Bytes of a weight: itself, its gradient, both averages of AdamW, and a copy in DDP's buckets.
 WEIGHT, GRADIENT, AVERAGES, BUCKET = 4, 4, 8, 4
@@ -68,7 +69,7 @@ class Size:
 
 # About 200 million weights: NCCL has something to do, and 13 ways fit beside each other.
 STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
-BLOCK = Size(width=4096, layers=1, batch=4, sequence=2048)
+BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
 LARGE = Size(width=4096, layers=6, batch=2, sequence=1024)
 
 
@@ -83,15 +84,14 @@ def large(on: Capacity, scale: float, world_size: int) -> Size:
 def predicted(way: str, size: Size, world_size: int) -> int:
     """Bytes of one GPU for weights, gradients and optimizer, as each way shares them out: what it
     is said to take, without activations and gathered layers."""
-    state = {
-        ONE: WEIGHT + GRADIENT + AVERAGES,
-        DDP: WEIGHT + GRADIENT + AVERAGES + BUCKET,
-        VIEW: WEIGHT + GRADIENT + AVERAGES,
-        ZERO: WEIGHT + GRADIENT + AVERAGES / world_size + BUCKET,
-    }
-    whole = (WEIGHT + GRADIENT + AVERAGES) / world_size
-    gathered = (world_size - 1) / world_size * WEIGHT if way == KEPT else 0
-    return int(size.weights * state.get(way, whole + gathered))
+    state = WEIGHT + GRADIENT + AVERAGES
+    if way.startswith(FSDP):
+        gathered = (world_size - 1) / world_size * WEIGHT if way == KEPT else 0
+        return int(size.weights * (state / world_size + gathered))
+    if way == ZERO:
+        state -= AVERAGES * (world_size - 1) / world_size
+    copied = way == ZERO or (way.startswith(DDP) and way != VIEW)
+    return int(size.weights * (state + (BUCKET if copied else 0)))
 
 
 def cap_bytes(size: Size, world_size: int) -> int:
@@ -119,7 +119,7 @@ def named(message: int) -> str:
     return f"message of {message} bytes"
 
 
-@requires("distributed.training", "distributed.overlap")
+@requires("distributed.training")
 def training(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
     """All ways side by side, one of which computes at a time."""
     size = STEP.scaled(scale, world_size)
@@ -131,6 +131,20 @@ def training(on: Capacity, scale: float, world_size: int) -> Iterator[Requiremen
     yield Requirement(TENSOR, 5 * 4 * block.weights + block.activation_bytes, "bf16")
     one = (WEIGHT + GRADIENT) * 2 * size.weights + world_size * size.activation_bytes
     yield Requirement(PARTS, one, "bf16")
+
+
+@requires("distributed.overlap")
+def overlap(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
+    """One way at a time."""
+    size = STEP.scaled(scale, world_size)
+    for way in PROFILED:
+        need = predicted(way, size, world_size) + size.activation_bytes
+        yield Requirement(profile_of(way), need, "bf16")
+
+
+def profile_of(way: str) -> str:
+    """The op of a profiled step."""
+    return f"profile of {way}"
 
 
 @requires("distributed.memory")

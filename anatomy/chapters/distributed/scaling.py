@@ -25,7 +25,7 @@ class Fit:
     def seconds(self, message: float, gpus: int, rounds: int = 2) -> float:
         """What a message of so many bytes takes among so many GPUs, in a ring: its steps grow with
         N - 1, and so does the start."""
-        start_s = self.start_s * (gpus - 1) / (self.gpus - 1)
+        start_s = self.start_s * (gpus - 1) / max(self.gpus - 1, 1)
         return start_s + message * rounds * (gpus - 1) / gpus / self.rate
 
 

@@ -16,7 +16,7 @@ from anatomy.chapters.distributed.ways import Way
 from anatomy.numerics import agreement
 from anatomy.parts import grid, memory, models, ranks
 from anatomy.parts.ranks import Group
-from anatomy.record.bounds import Count, Scale, Several
+from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 
 LIMIT_S = 420
@@ -30,7 +30,7 @@ Rows = list[dict[str, Any]]
     "distributed.training", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True
 )
 def training(
-    device: str = "cuda:0", world_size: Several = 2, scale: Scale = 1.0, blocks: Count = 12
+    device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0, blocks: Count = 12
 ) -> pd.DataFrame:
     """Time a training step of a model that fits: alone, and in each way that several GPUs have.
 
@@ -46,23 +46,22 @@ def training(
         what every rank took.
     """
     entry = "anatomy.chapters.distributed.training:of_rank"
+    wanted = partial(of.training, scale=scale, world_size=world_size)
     how = {"scale": scale, "blocks": blocks}
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, **how)
+    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, wanted, **how)
     table = grid.joined([ranks.together(found)], of.FIGURES)
     table.attrs |= told
     return table
 
 
-def of_rank(device: str, scale: float, blocks: int) -> list[Rows]:
+def of_rank(device: str, left: dict[str, str], scale: float, blocks: int) -> list[Rows]:
     """What each rank measured, by rank."""
     rows: Rows = []
     with ranks.joined(device) as group:
-        on = memory.capacity(group.where)
+        left = group.gathered(left)[0]
         parts = {of.WEAK: _scaling, of.TENSOR: _tensor_parallel, of.PARTS: _data_parallel}
-        needs = {need.op: need for need in of.training(on, scale, group.size)}
         for op, measure in parts.items():
-            whys = filter(None, group.gathered(needs[op].why_not(on)))
-            if why := next(whys, ""):
+            if why := left.get(op):
                 rows.append({"op": op, "variant": of.ONE, "note": why, "gpus": group.size})
             else:
                 rows += measure(group, scale, partial(ranks.timed, group, blocks=blocks))

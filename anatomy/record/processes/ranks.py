@@ -30,6 +30,7 @@ from anatomy.table.errors import AnatomyError, BadParameter, Busy, DeviceError, 
 MODULE = "anatomy.record.processes.ranks"
 # What torchrun tells each process that it starts; srun and others who start ranks set the same.
 RANK, SIZE, PORT = "RANK", "WORLD_SIZE", "MASTER_PORT"
+ALONE = {RANK: "0", SIZE: "1", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"}
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 # A rank that only lost another one waits so long, so that the other is the first to be found.
 GIVE_WAY_S = 3.0
@@ -57,6 +58,9 @@ def run(entry: str, world_size: int, device: str, limit_s: float, params: Mappin
                 "number of all ranks, nodes times processes of each."
             )
         return called(entry, params)
+    if world_size == 1:  # this process can be it
+        with _environment({**ALONE, PORT: str(_port() or _free())}):
+            return called(entry, params)
     with isolation.temporary_folder() as folder:
         task = Path(folder) / "task.json"
         given = {"entry": entry, "params": dict(params), "folder": folder}
@@ -98,7 +102,6 @@ def _launch(world_size: int, task: Path, limit_s: float) -> None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun does, or all take all cores
     how = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -109,11 +112,33 @@ def _launch(world_size: int, task: Path, limit_s: float) -> None:
         local_addr="localhost",
         max_restarts=0,
     )
+    path = os.pathsep.join(filter(None, sys.path))  # where this process finds its modules
     try:
-        with _at_most(limit_s):
+        # A thread each, as torchrun has it, or all would take all cores.
+        own = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+        with _at_most(limit_s), _environment(own | {"PYTHONPATH": path}):
             elastic_launch(how, sys.executable)("-P", "-m", MODULE, str(task))
     except ChildFailedError as error:
         raise _told(error.failures, world_size, task.parent) from None
+
+
+@contextmanager
+def _environment(added: Mapping[str, str]) -> Iterator[None]:
+    """What ranks inherit beside the rest."""
+    before = {name: os.environ.get(name) for name in added}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _free() -> int:
+    """A port that nobody has."""
+    with socket.socket() as trial:
+        trial.bind(("localhost", 0))
+        return trial.getsockname()[1]
 
 
 def _port() -> int:

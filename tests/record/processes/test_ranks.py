@@ -21,10 +21,9 @@ SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 
 
 @pytest.fixture(autouse=True)
-def as_before(monkeypatch):
-    """torchrun's launcher keeps the handlers that it sets; ranks find the tests from here."""
+def as_before():
+    """torchrun's launcher keeps the handlers that it sets."""
     before = {each: signal.getsignal(each) for each in SIGNALS}
-    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
     yield
     for each, handler in before.items():
         signal.signal(each, handler)
