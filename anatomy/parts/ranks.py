@@ -129,18 +129,20 @@ def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
 
 
 def everywhere(
-    entry: str,
+    entry: Callable[..., Any],
     world_size: int,
     device: str,
     limit_s: float,
     wanted: Callable[[Capacity], Iterable[Requirement]],
     **params: Any,
 ) -> tuple[Any, dict[str, Any]]:
-    """`record.processes.ranks.run`, and what a table's attributes tell of several GPUs. The entry
-    is also told, as `left`, which of what is `wanted` the first GPU has no room for, by op."""
+    """`record.processes.ranks.run` of a function that stands in a module, and what a table's
+    attributes tell of several GPUs. The function is also told, as `left`, which of what is `wanted`
+    the first GPU has no room for, by op."""
     on = memory.capacity(formats.torch_device(device))
     given = {"device": device, "left": left_out(wanted(on), on), **params}
-    found = ranks.run(entry, world_size, device, limit_s, given)
+    named = f"{entry.__module__}:{entry.__name__}"
+    found = ranks.run(named, world_size, device, limit_s, given)
     on_gpus = not device.startswith("cpu")
     told = {"nccl": ".".join(map(str, torch.cuda.nccl.version()))} if on_gpus else {}
     told |= {name.lower(): os.environ[name] for name in SETTINGS if name in os.environ}

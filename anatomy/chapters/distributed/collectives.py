@@ -40,10 +40,9 @@ def collectives(
     Returns:
         Rows of op `message of N bytes`, then rows `fit`, which say start-up time and bandwidth.
     """
-    entry = "anatomy.chapters.distributed.collectives:of_rank"
     wanted = partial(requirements.collectives, scale=scale)
     found, told = ranks.everywhere(
-        entry, world_size, device, LIMIT_S, wanted, scale=scale, blocks=blocks
+        of_rank, world_size, device, LIMIT_S, wanted, scale=scale, blocks=blocks
     )
     table = ranks.together(found)
     fits = [{"op": "fit", "variant": name, "gpus": world_size} for name in ROUNDS]

@@ -46,6 +46,7 @@ def add(app: typer.Typer) -> None:
             bool, typer.Option("--remeasure", help="Measure what is current as well.")
         ] = False,
         budget: options.BudgetOption = None,
+        allow_foreign: options.ForeignOption = False,
         save: options.SaveOption = None,
     ) -> None:
         """Measure on several GPUs: collectives, training steps, overlap and memory; and record it.
@@ -72,7 +73,8 @@ def add(app: typer.Typer) -> None:
             lanes.cards(gpus)  # so many there are, or one error instead of four
         items = recorder.plan(calls, root, recorder.host.here())
         mode = "remeasure" if remeasure else "auto"
-        outcome = recorder.record(items, root=root, mode=mode, budget_s=budget)
+        how = {"mode": mode, "budget_s": budget, "allow_foreign": allow_foreign}
+        outcome = recorder.record(items, root=root, **how)
         print(outcome.report(), file=sys.stderr)
         if outcome.failed:
             raise typer.Exit(1)

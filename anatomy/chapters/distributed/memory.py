@@ -37,11 +37,10 @@ def memory(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) ->
         Rows of op `peak memory`, with the bytes predicted, and of op `under a cap`, which say
         whether two steps fit; a row of each rank.
     """
-    entry = "anatomy.chapters.distributed.memory:of_rank"
     layers = of.large(counted.capacity(formats.torch_device(device)), scale, world_size).layers
     wanted = partial(of.memory, scale=scale, world_size=world_size)
     how = {"scale": scale, "layers": layers}
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, wanted, **how)
+    found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, **how)
     table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
     table.attrs |= told
     return table

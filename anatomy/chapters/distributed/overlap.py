@@ -19,7 +19,7 @@ from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 
 LIMIT_S = 240
-WARM_UP, TAKES = 4, 5  # steps before a profile, and profiles, of which the middle one is kept
+WARM_UP, TAKES = 4, 3  # steps before a profile, and profiles, of which the middle one is kept
 # Names of what moves bytes between GPUs; spans of code that a profile shows are no kernels.
 MOVES = ("nccl", "Memcpy PtoP")
 FIGURES = (
@@ -46,9 +46,8 @@ def overlap(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -
         and how much of that lies beside kernels that compute. A rank that waits for another in a
         collective counts as moving bytes.
     """
-    entry = "anatomy.chapters.distributed.overlap:of_rank"
     wanted = partial(of.overlap, scale=scale, world_size=world_size)
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, wanted, scale=scale)
+    found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, scale=scale)
     table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
     table.attrs |= told
     return table

@@ -45,10 +45,9 @@ def training(
         out), `accumulation`, `tensor parallel block` and `forward of DataParallel`; of each also
         what every rank took.
     """
-    entry = "anatomy.chapters.distributed.training:of_rank"
     wanted = partial(of.training, scale=scale, world_size=world_size)
     how = {"scale": scale, "blocks": blocks}
-    found, told = ranks.everywhere(entry, world_size, device, LIMIT_S, wanted, **how)
+    found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, **how)
     table = grid.joined([ranks.together(found)], of.FIGURES)
     table.attrs |= told
     return table

@@ -36,6 +36,12 @@ class Model(nn.Module):
         self.blocks = models.transformer(size.width, size.layers, where, torch.float32)
         self.checkpointed = checkpointed
 
+    def compile_blocks(self) -> None:
+        """Compile each layer by itself: they share one compilation, and gradients leave layer by
+        layer, so that DDP can send them while the backward pass goes on."""
+        for block in self.blocks:
+            block.compile()
+
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, C) to (B, T, C)."""
         with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
@@ -98,8 +104,9 @@ def build(name: str, group: Group, size: Size) -> Way:
     adam = partial(torch.optim.AdamW, lr=RATE, fused=on_gpu)
     if name in (of.ONE, of.COMPILED):
         parameters = list(model.parameters())
-        run = torch.compile(model) if name == of.COMPILED else model
-        return Way(run, adam(parameters), parameters)
+        if name == of.COMPILED:
+            model.compile_blocks()
+        return Way(model, adam(parameters), parameters)
     if name == of.DATA_PARALLEL:
         parameters = list(model.parameters())
         first = group.where.index - group.rank
@@ -115,14 +122,15 @@ def build(name: str, group: Group, size: Size) -> Way:
         of.STATIC: {"static_graph": True},
     }.get(name, {})
     ids = [group.where] if on_gpu else None
+    if name == of.DDP_COMPILED:
+        model.compile_blocks()
     run = DistributedDataParallel(model, device_ids=ids, **options)
     parameters = list(model.parameters())
     optimizer = adam(parameters)
     if name == of.ZERO:
         kind = torch.optim.AdamW
         optimizer = ZeroRedundancyOptimizer(parameters, kind, lr=RATE, fused=on_gpu)
-    compiled = torch.compile(run) if name == of.DDP_COMPILED else run
-    return Way(compiled, optimizer, parameters, run.no_sync)
+    return Way(run, optimizer, parameters, run.no_sync)
 
 
 def _sharded(name: str, group: Group, model: Model, adam: Callable) -> Way:

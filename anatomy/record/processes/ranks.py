@@ -90,6 +90,16 @@ def _require(world_size: int, device: str) -> None:
             f"{here} GPUs from {device} on are asked for, and {count} "
             f"{'is' if count == 1 else 'are'} visible here: take fewer with --gpus."
         )
+    others = {
+        pid
+        for number in range(first, first + here)
+        for pid in host.foreign_processes(f"{kind}:{number}") or ()
+    }
+    if others and not inside() and os.environ.get("ANATOMY_ALLOW_FOREIGN") != "1":
+        raise Busy(
+            f"{len(others)} other process{'es' if len(others) > 1 else ''} on these {here} GPUs "
+            "would be measured too: stop them, or allow them with --allow-foreign."
+        )
     if not distributed.is_nccl_available():
         raise DeviceError(
             f"This PyTorch ({torch.__version__}) has no NCCL, which GPUs talk through: install one "

@@ -110,8 +110,20 @@ def test_too_few_gpus_or_no_nccl_is_one_error(count, nccl, said, monkeypatch):
 
     monkeypatch.setattr(ranks.host, "require_device", lambda device: ("cuda", 0))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(ranks.host, "foreign_processes", lambda device: [])
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: nccl)
     with pytest.raises(errors.DeviceError, match=said):
+        ranks.run(f"{FAULTS}:none", 2, "cuda:0", 30, {})
+
+
+def test_who_computes_on_the_second_gpu_is_in_the_way(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(ranks.host, "require_device", lambda device: ("cuda", 0))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    on = {"cuda:0": [], "cuda:1": [4711]}
+    monkeypatch.setattr(ranks.host, "foreign_processes", on.get)
+    with pytest.raises(errors.Busy, match="1 other process on these 2 GPUs"):
         ranks.run(f"{FAULTS}:none", 2, "cuda:0", 30, {})
 
 
