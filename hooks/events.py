@@ -61,7 +61,7 @@ def on_config(config):
     """Let only one build write to this project, and run its Python blocks by our own runner."""
     global _lock
     if _command != "serve":
-        _lock = _called(lambda: _anatomy().lock(Path(config.config_file_path).parent))
+        _lock = _called(lambda: _processes().lock(Path(config.config_file_path).parent))
     markdown_exec.formatters["python"] = _format
     return config
 
@@ -170,7 +170,9 @@ def on_post_page(output, page, config):
 
 
 def on_post_build(config):
-    """Leave nothing at work."""
+    """Let the next build know what this one came to, and leave nothing at work."""
+    if _command != "serve":
+        _building.keep()
     _building.unpublished.clear()
     _building.stop()
 
@@ -306,7 +308,7 @@ def _here():
 
 
 def _record(asked, root, mode):
-    if report := _anatomy().run_recorder(asked, root, mode, CHECKOUT):
+    if report := _processes().run_recorder(asked, root, mode, CHECKOUT):
         log.info(report)
 
 
@@ -335,6 +337,13 @@ def _anatomy():
     from anatomy.site import building
 
     return building
+
+
+def _processes():
+    _anatomy()
+    from anatomy.site import processes
+
+    return processes
 
 
 def _errors():

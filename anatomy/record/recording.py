@@ -184,14 +184,14 @@ def make_ready(folder: Path) -> None:
                 left.unlink()
 
 
-def write_whole(target: Path, text: str) -> None:
-    """Put `text` in the place of `target` in one step, so that no reader sees a part of it."""
+def write_whole(target: Path, content: str | bytes) -> None:
+    """Put `content` in the place of `target` in one step, so that no reader sees a part of it."""
     # In the same folder, because a rename is only atomic within one file system.
     temporary = target.parent / f".{target.stem[:40]}.{secrets.token_hex(4)}.tmp"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as file:
-            file.write(text.encode())
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)

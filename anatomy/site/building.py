@@ -4,19 +4,14 @@
 `block` render. The hooks hand over what MkDocs knows and raise what comes back.
 """
 
-import errno
-import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from anatomy.claims import ledger
 from anatomy.figures.charts import strips
@@ -26,13 +21,10 @@ from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, 
 from anatomy.site import cards, collecting, editions, lessons, reading, ways
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
-from anatomy.table.errors import AnatomyError, BadParameter, Busy, RecordingError
+from anatomy.site.kept import Kept
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
-LOCK = Path(".cache") / "anatomy" / "build.lock"
-# Statuses of the recorder that end a build: another one measures, and Ctrl-C.
-BUSY, INTERRUPTED = 5, 130
-GRACE_S = 15.0  # for an interrupted recorder to end what it started
 
 Here = dict[str, Any] | None
 Text = tuple[str, int]  # of a page, and the lines of front matter above it
@@ -74,12 +66,14 @@ class Building:
     unpublished: set[str] = field(default_factory=set)  # pages that the site has not, or not so
     editions: tuple[Edition, ...] = ()  # the root's, and those whose pages begin with their folder
     stand_in: tuple[str, ...] = ()  # slugs: their figures are shown where a machine lacks its own
+    kept: Kept | None = None  # what earlier builds came to; None where a GPU host may measure
     _sources: signatures.Sources = field(
         default_factory=lambda: signatures.sources(signatures.PACKAGE)
     )
     _known: dict[tuple, Any] = field(default_factory=dict)  # what pages share
     _published: list[tuple[str, str]] = field(default_factory=list)
     _texts: Mapping[str, Text] = field(default_factory=dict)  # of the pages drawn ahead
+    _drawn: dict[str, Drawn] = field(default_factory=dict)  # of these, those that are there
     _ahead: Ahead | None = None
     _page: str = ""  # the one begun last
     _printed: dict[str, str] = field(default_factory=dict)  # by its blocks
@@ -154,12 +148,14 @@ class Building:
     def draw_ahead(self, texts: Mapping[str, Text]) -> None:
         """Begin to draw these pages, in this order."""
         self._texts = texts
-        self._ahead = Ahead(lambda name, begun: self.draw(name, *texts[name], begun), list(texts))
+        self._drawn = self.kept.known(texts, self._behind()) if self.kept else {}
+        names = [name for name in texts if name not in self._drawn]
+        self._ahead = Ahead(lambda name, begun: self.draw(name, *texts[name], begun), names)
 
     def page(self, page: str, text: str, offset: int) -> tuple[str, list[str]]:
         """Begin a page: its Markdown with places of blocks and with figures, and what is wrong."""
         if self._ahead and self._texts.get(page) == (text, offset):
-            drawn = self._ahead[page]
+            drawn = self._drawn[page] = self._drawn.get(page) or self._ahead[page]
         else:
             drawn = self.draw(page, text, offset)
         self._page, self._printed = page, drawn.printed
@@ -209,6 +205,17 @@ class Building:
         pictures = self._pictures.get(page, [])
         return _PLACE.sub(lambda at: "".join(pictures[int(at[1]) :][:1]), html)
 
+    def keep(self) -> None:
+        """Have the next build know what this one, in which nothing was wrong, came to."""
+        if self.kept:
+            self.kept.keep(self._drawn, self._texts, self._behind())
+            self.kept.keep({PUBLISHED: self.published()}, {PUBLISHED: ""}, self._behind())
+            self.kept.write()
+
+    def _behind(self) -> tuple:
+        """What all pages are made of, beside the files that `Kept` reads."""
+        return self.machine, self.editions, self.stand_in, self.pages, self.fronts
+
     def stop(self) -> None:
         """End what is still drawn ahead."""
         if self._ahead:
@@ -231,6 +238,8 @@ class Building:
 
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
+        if self.kept and not self._published:
+            self._published = self.kept.known({PUBLISHED: ""}, self._behind()).get(PUBLISHED, [])
         if self._published:
             return self._published
         made = self._published
@@ -285,7 +294,7 @@ def prepare(
         published: Machines that have an edition where they have recordings, and whose figures
             stand, under their names, where the one shown lacks its own; in this order.
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
-        record: Measures what is not current; see `run_recorder`.
+        record: Measures what is not current; see `processes.run_recorder`.
         navigate: Whether the navigation is made from front matter, which then must be whole.
         before: An earlier build since which nothing but pages was edited.
     """
@@ -306,12 +315,16 @@ def prepare(
         edited = {page: text for page, text in texts.items() if text != before.texts.get(page)}
     else:
         edited, before = texts, None
-    asked, wrong = collecting.on_pages(edited, fronts)
+    this = here() if mode != "replay" else None
+    kept = Kept(checkout, root) if this is None else None
+    known = kept.known(edited, fronts) if kept else {}
+    asked, wrong = collecting.on_pages({p: edited[p] for p in edited if p not in known}, fronts)
     if wrong:
         raise collecting.PageProblems(wrong)
-    if before:
-        asked = {page: asked.get(page, before.asked.get(page, [])) for page in texts}
-    this = here() if mode != "replay" else None
+    if kept:
+        kept.keep(asked, edited, fronts)
+    asked = (before.asked if before else {}) | known | asked
+    asked = {page: asked.get(page, []) for page in texts}
     in_order = dict.fromkeys((*fronts, *asked))  # what a reader comes to first is measured first
     everything = unique([each for page in in_order for each in asked.get(page, [])])
     if mode == "remeasure" and this is None:
@@ -338,56 +351,13 @@ def prepare(
         navigation = listings.navigation(texts, fronts, len(shown["editions"]))[0]
     site = asked, addresses, fronts, navigation
     building = Building(root, machine, this, *site, texts=texts, **shown)
-    building.unpublished = set(edited)
+    building.unpublished, building.kept = set(edited), kept
     if before:
         building.unpublished |= before.unpublished & set(texts)
         if this is None:  # and nothing was measured
             building._known, building._published = before._known, before._published
             building.broken = before.broken
     return building
-
-
-def run_recorder(asked: Sequence[Asked], root: Path, mode: str, checkout: Path) -> str:
-    """Have one recorder measure what is not current, and say whether single experiments failed."""
-    order = json.dumps({"shown": asked, "root": str(root), "mode": mode})
-    path = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
-    command, env = [sys.executable, "-m", "anatomy.record.recorder"], {"PYTHONPATH": path}
-    how = {"stdin": subprocess.PIPE, "text": True, "cwd": checkout, "env": os.environ | env}
-    recorder = subprocess.Popen(command, **how)
-    try:
-        recorder.communicate(order)
-        status = recorder.returncode
-    except KeyboardInterrupt:  # a terminal interrupts the recorder too; it ends its own process
-        status = INTERRUPTED
-        try:
-            recorder.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            recorder.kill()
-    if status == BUSY:
-        raise Busy("Another recorder is measuring on this machine. Wait for it, or end it.")
-    if status < 0 or status >= INTERRUPTED:
-        raise AnatomyError("Measuring was interrupted. What was finished is kept; build again.")
-    if status > 1:
-        raise AnatomyError("The recorder could not begin; its message stands above.")
-    return "Not everything could be measured; the pages show gaps there." if status else ""
-
-
-def lock(project: Path) -> FileLock:
-    """Keep other builds of the project in this folder out until the lock is released."""
-    held = FileLock(project / LOCK)
-    try:
-        (project / LOCK).parent.mkdir(parents=True, exist_ok=True)
-        held.acquire(timeout=0)
-    except Timeout:
-        raise Busy(
-            "Another `mkdocs build` is at work in this checkout, and two would write the same "
-            "files. Wait for it, or end it."
-        ) from None
-    except OSError as error:
-        # Nobody can write to this checkout, so no two builds can meet in it.
-        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise AnatomyError(f"{LOCK.parent} can't be written: {error.strerror}.") from None
-    return held
 
 
 def forget_modules() -> None:

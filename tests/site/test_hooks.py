@@ -16,8 +16,8 @@ from mkdocs.plugins import EVENTS
 
 from anatomy.record import recording
 from anatomy.record.showing import Asked
-from anatomy.site import building
-from anatomy.site.building import prepare, run_recorder
+from anatomy.site import processes
+from anatomy.site.building import prepare
 from anatomy.site.collecting import PageProblems
 from anatomy.table.errors import AnatomyError, BadParameter, Busy
 from tests.fakes import synthetic
@@ -250,7 +250,7 @@ def test_two_builds_at_once_the_second_is_told_so(project):
     )
     try:
         deadline = time.monotonic() + 120
-        lock = project.folder / building.LOCK
+        lock = project.folder / processes.LOCK
         while not lock.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         second = project.build("--strict")
@@ -351,7 +351,7 @@ def recorder(tmp_path, monkeypatch):
     def does(code: str) -> str:
         (room / "recorder.py").write_text("import json, os, sys, time\n" + code)
         asked = [Asked("contiguity.bench", {"m": 512}, "a.md:1")]
-        return run_recorder(asked, tmp_path / "recordings", "auto", tmp_path)
+        return processes.run_recorder(asked, tmp_path / "recordings", "auto", tmp_path)
 
     return does
 

@@ -11,7 +11,7 @@ import pytest
 from anatomy.record import recording
 from anatomy.record.provenance.canonical import content_sha
 from anatomy.record.showing import current
-from anatomy.site import building
+from anatomy.site import building, processes
 from anatomy.table.errors import AnatomyError, RecordingError, UnknownName
 from tests.fakes import synthetic
 from tests.fakes.sites import CHECKOUT, Project, block
@@ -78,7 +78,7 @@ def test_a_checkout_that_can_not_be_written_needs_no_lock(tmp_path, monkeypatch,
         raise OSError(number, "refused")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    building.lock(tmp_path).release()
+    processes.lock(tmp_path).release()
     assert not list(tmp_path.iterdir())
 
 
@@ -88,4 +88,4 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(AnatomyError, match=r"\.cache/anatomy can't be written: No space left"):
-        building.lock(tmp_path)
+        processes.lock(tmp_path)
