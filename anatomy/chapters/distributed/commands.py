@@ -11,7 +11,7 @@ import typer
 
 from anatomy.cli import options
 from anatomy.record.measuring import Measurer
-from anatomy.table.errors import BadParameter
+from anatomy.table.errors import lookup
 
 EXPERIMENTS = tuple(
     f"distributed.{each}" for each in ("collectives", "training", "overlap", "memory")
@@ -58,20 +58,20 @@ def add(app: typer.Typer) -> None:
         from anatomy.record.processes import lanes, ranks
 
         given = {"device": device, "world_size": gpus, "scale": scale, "blocks": blocks}
-        names = [name for name in EXPERIMENTS if not only or name.partition(".")[2] in only]
-        if not names:
-            raise BadParameter(f"--only {only[0]}: it is none of {', '.join(EXPERIMENTS)}.")
+        known = {name.partition(".")[2]: name for name in EXPERIMENTS}
+        names = [lookup("experiment on several GPUs", each, known) for each in only or known]
         calls = []
         for name in names:
-            known = signatures.signature(name).defaults
-            calls.append((name, {key: value for key, value in given.items() if key in known}))
+            takes = signatures.signature(name).defaults
+            calls.append((name, {key: value for key, value in given.items() if key in takes}))
         root = save or recording.default_root()
         if ranks.inside():
             _as_rank(calls, root)
             return
-        if not device.startswith("cpu"):
+        here = recorder.host.here()
+        if here and not device.startswith("cpu"):
             lanes.cards(gpus)  # so many there are, or one error instead of four
-        items = recorder.plan(calls, root, recorder.host.here())
+        items = recorder.plan(calls, root, here)
         mode = "remeasure" if remeasure else "auto"
         how = {"mode": mode, "budget_s": budget, "allow_foreign": allow_foreign}
         outcome = recorder.record(items, root=root, **how)
