@@ -102,15 +102,16 @@ class Group:
 def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
     """Join the ranks that torchrun started, each with the device of its number on its node, counted
     from `device`: NCCL between GPUs, gloo between CPUs."""
-    kind, first = host.parse_device(device)
-    wait, backend, own = timedelta(seconds=patience_s), "gloo", {}
-    where = torch.device("cpu")
-    if kind == "cuda":
-        where = torch.device(kind, first + int(os.environ["LOCAL_RANK"]))
+    where = own_device(device)
+    wait, backend = timedelta(seconds=patience_s), "gloo"
+    how: dict[str, Any] = {}
+    if not ranks.inside():
+        how = {"store": distributed.HashStore(), "rank": 0, "world_size": 1}
+    if where.type == "cuda":
         torch.cuda.set_device(where)
-        backend, own = "nccl", {"device_id": where}
+        backend, how["device_id"] = "nccl", where
     try:
-        distributed.init_process_group(backend, timeout=wait, **own)
+        distributed.init_process_group(backend, timeout=wait, **how)
     except distributed.DistNetworkError as error:
         reason = str(error).strip().splitlines()[0]
         raise MeasurementError(
@@ -128,6 +129,13 @@ def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
     distributed.destroy_process_group()
 
 
+def own_device(device: str) -> torch.device:
+    """The device of this rank, the one of its number on its node from `device` on."""
+    kind, first = host.parse_device(device)
+    number = first + int(os.environ.get("LOCAL_RANK", 0))
+    return torch.device(kind, number) if kind == "cuda" else torch.device(kind)
+
+
 def everywhere(
     entry: Callable[..., Any],
     world_size: int,
@@ -139,7 +147,8 @@ def everywhere(
     """`record.processes.ranks.run` of a function that stands in a module, and what a table's
     attributes tell of several GPUs. The function is also told, as `left`, which of what is `wanted`
     the first GPU has no room for, by op."""
-    on = memory.capacity(formats.torch_device(device))
+    formats.torch_device(device)  # which is there, or raises
+    on = memory.capacity(own_device(device))
     given = {"device": device, "left": left_out(wanted(on), on), **params}
     named = f"{entry.__module__}:{entry.__name__}"
     found = ranks.run(named, world_size, device, limit_s, given)
@@ -197,7 +206,7 @@ def timed(
         rows.append(
             {**cell, "variant": name, "role": role, "control": over, "quantity": "step_wall"}
             | {"device": group.where.type, "samples": often[name] * blocks, "blocks_s": taken}
-            | {"launch_inclusive": True, "throttle": "unknown"}
+            | {"launch_inclusive": False, "throttle": "unknown"}
             | {"method": f"host clock around {often[name]} calls back to back; slowest rank"}
         )
     return rows
@@ -209,26 +218,18 @@ def together(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     whole, each_rank = [], []
     for several in zip(*by_rank, strict=True):
         row = dict(several[0])
-        if row.get("blocks_s"):
-            slowest = [max(block) for block in zip(*(r["blocks_s"] for r in several), strict=True)]
-            row["blocks_s"] = [float(f"{taken:.6g}") for taken in slowest]
-        if "rank" in row or not row.get("blocks_s"):
-            each_rank += several if "rank" in row else []
-            whole += [] if "rank" in row else [row]
-            continue
         whole.append(row)
-        if row["role"] != "again":
-            named = {n: v for n, v in row.items() if n not in ("role", "control", "method")}
-            for rank, own in enumerate(several):
-                kept = {"blocks_s": [float(f"{taken:.6g}") for taken in own["blocks_s"]]}
-                mine = {n: own[n] for n in OF_A_RANK if n in own}
-                each_rank.append({**named, **kept, **mine, "rank": rank, "op": each_of(row["op"])})
+        if not row.get("blocks_s"):  # why it could not be measured
+            continue
+        blocks = [[float(f"{taken:.6g}") for taken in own["blocks_s"]] for own in several]
+        row["blocks_s"] = [max(block) for block in zip(*blocks, strict=True)]
+        if row["role"] == "again":
+            continue
+        named = {n: v for n, v in row.items() if n not in ("role", "control", "method")}
+        for rank, own in enumerate(several):
+            mine = {n: own[n] for n in OF_A_RANK if n in own} | {"blocks_s": blocks[rank]}
+            each_rank.append({**named, **mine, "rank": rank, "op": f"{row['op']}, each rank"})
     return pd.DataFrame(judge.judged([*whole, *each_rank]))
 
 
-OF_A_RANK = ("total_peak_bytes", "reserved_bytes")
-
-
-def each_of(op: str) -> str:
-    """What the rows of single ranks are called, beside those of the slowest."""
-    return f"{op}, each rank"
+OF_A_RANK = ("total_peak_bytes",)  # what else each rank says for itself

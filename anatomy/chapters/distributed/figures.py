@@ -56,7 +56,7 @@ def _drawn(sheet: Canvas, table: Sequence[Row], ways: Mapping[str, str]) -> None
         if not several:
             continue
         top = sheet.height + 14
-        sheet.words(1, top, _said(several[0], name), bold=True)
+        sheet.paragraph(1, top, sheet.width - 2, _said(several[0], name), bold=True)
         for row in several:
             top = sheet.height + 6
             plan.lane(top, f"GPU {row['rank']}")

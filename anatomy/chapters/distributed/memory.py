@@ -10,7 +10,6 @@ import torch
 from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import ways
 from anatomy.chapters.distributed.requirements import Size
-from anatomy.numerics import formats
 from anatomy.parts import grid, ranks
 from anatomy.parts import memory as counted
 from anatomy.parts.ranks import Group
@@ -37,7 +36,7 @@ def memory(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) ->
         Rows of op `peak memory`, with the bytes predicted, and of op `under a cap`, which say
         whether two steps fit; a row of each rank.
     """
-    layers = of.large(counted.capacity(formats.torch_device(device)), scale, world_size).layers
+    layers = of.large(counted.capacity(ranks.own_device(device)), scale, world_size).layers
     wanted = partial(of.memory, scale=scale, world_size=world_size)
     how = {"scale": scale, "layers": layers}
     found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, **how)

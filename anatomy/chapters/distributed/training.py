@@ -185,41 +185,31 @@ def _tensor_parallel(group: Group, scale: float, timed: Callable[..., Rows]) -> 
     """Forward and backward pass of one layer on one GPU, and in parts over all of them."""
     size = of.BLOCK.scaled(scale, group.size)
     x = next(ways.batches(size, group, 0))  # the same for all
-    calls, notes = {}, {}
-    for name, parallel in ((of.ONE, False), ("tensor parallel", True)):
-
-        def make(parallel: bool = parallel) -> Callable[[], tuple[Tensor, ...]]:
-            block = ways.parted(size, group, parallel=parallel)
-            call = models.gradients_of(block, list(block.parameters()), x)
-            return lambda: tuple(call())
-
-        made, why = group.attempt(make)
-        notes |= {name: why} if why else {}
-        calls |= {} if why else {name: made}
     cell = {"op": of.TENSOR, **size.columns, "batch": size.batch, "tokens": size.tokens}
-    rows = [
-        {**cell, "variant": name, "note": why, "gpus": group.size} for name, why in notes.items()
-    ]
-    if of.ONE not in calls:
-        return rows
 
-    def flat(name: str) -> Callable[[], tuple[Tensor, Tensor]]:
-        def call() -> tuple[Tensor, Tensor]:
-            loss, *gradients = map(ways.whole, calls[name]())
-            return loss, torch.cat([each.flatten() for each in gradients])
+    def make() -> tuple[dict[str, Callable], dict[str, float]]:
+        calls = {}
+        for name, parallel in ((of.ONE, False), ("tensor parallel", True)):
+            block = ways.parted(size, group, parallel=parallel)
+            calls[name] = models.gradients_of(block, list(block.parameters()), x)
+        flat = {name: partial(_flat, call) for name, call in calls.items()}
+        # All of it is in bfloat16.
+        return calls, agreement.check(flat, dict.fromkeys(flat, flat[of.ONE]), ALLOWED_HALF)
 
-        return call
-
-    allowed = ALLOWED_HALF  # all of it is in bfloat16
-    checked = {name: flat(name) for name in calls}
-    references = dict.fromkeys(calls, checked[of.ONE])
-    errors, why = group.attempt(lambda: agreement.check(checked, references, allowed))
+    made, why = group.attempt(make)
     if why:
-        return [*rows, {**cell, "variant": "tensor parallel", "note": why, "gpus": group.size}]
-    for row in timed(calls, cell=cell):
+        return [{**cell, "variant": "tensor parallel", "note": why, "gpus": group.size}]
+    calls, errors = made
+    rows = timed(calls, cell=cell)
+    for row in rows:
         name = row["variant"].removesuffix(" (again)")
-        rows.append(row | {"error": errors[name], "gpus": 1 if name == of.ONE else group.size})
+        row |= {"error": errors[name], "gpus": 1 if name == of.ONE else group.size}
     return rows
+
+
+def _flat(call: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, Tensor]:
+    loss, *gradients = map(ways.whole, call())
+    return loss, torch.cat([each.flatten() for each in gradients])
 
 
 def _data_parallel(group: Group, scale: float, timed: Callable[..., Rows]) -> Rows:

@@ -64,30 +64,30 @@ class Way:
         """The loss of one GPU's batch."""
         return self.model(x).float().square().mean()
 
-    def step(self, *batches: Tensor, late: bool = False) -> None:
-        """One training step, in as many micro-batches; `late` has gradients sent with the last
-        alone."""
-        if self.idle:
-            return
-        for number, x in enumerate(batches, 1):
-            quiet = late and number < len(batches)
-            with self.unsynchronized() if quiet else nullcontext():
-                (self.loss(x) / len(batches)).backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-
-    def gradients(self, *batches: Tensor, late: bool = False) -> tuple[Tensor, Tensor]:
-        """Mean loss of this rank's batches, and all gradients as one vector; no weight moves."""
+    def backward(self, *batches: Tensor, late: bool = False) -> Tensor:
+        """The mean loss of all micro-batches, whose gradients add up; `late` has them sent with the
+        last alone."""
         losses = []
         for number, x in enumerate(batches, 1):
-            quiet = late and number < len(batches)
-            with self.unsynchronized() if quiet else nullcontext():
+            with self.unsynchronized() if late and number < len(batches) else nullcontext():
                 loss = self.loss(x) / len(batches)
                 loss.backward()
             losses.append(loss.detach())
+        return torch.stack(losses).sum() if losses[1:] else losses[0]
+
+    def step(self, *batches: Tensor, late: bool = False) -> None:
+        """One training step, as `backward`."""
+        if not self.idle:
+            self.backward(*batches, late=late)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def gradients(self, *batches: Tensor, late: bool = False) -> tuple[Tensor, Tensor]:
+        """Mean loss of this rank's batches, and all gradients as one vector; no weight moves."""
+        loss = self.backward(*batches, late=late)
         flat = torch.cat([whole(p.grad).flatten() for p in self.parameters])
         self.optimizer.zero_grad()
-        return torch.stack(losses).sum(), flat
+        return loss, flat
 
 
 def whole(tensor: Tensor) -> Tensor:

@@ -30,7 +30,6 @@ from anatomy.table.errors import AnatomyError, BadParameter, Busy, DeviceError, 
 MODULE = "anatomy.record.processes.ranks"
 # What torchrun tells each process that it starts; srun and others who start ranks set the same.
 RANK, SIZE, PORT = "RANK", "WORLD_SIZE", "MASTER_PORT"
-ALONE = {RANK: "0", SIZE: "1", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost"}
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 # A rank that only lost another one waits so long, so that the other is the first to be found.
 GIVE_WAY_S = 3.0
@@ -59,8 +58,7 @@ def run(entry: str, world_size: int, device: str, limit_s: float, params: Mappin
             )
         return called(entry, params)
     if world_size == 1:  # this process can be it
-        with _environment({**ALONE, PORT: str(_port() or _free())}):
-            return called(entry, params)
+        return called(entry, params)
     with isolation.temporary_folder() as folder:
         task = Path(folder) / "task.json"
         given = {"entry": entry, "params": dict(params), "folder": folder}
@@ -84,7 +82,7 @@ def _require(world_size: int, device: str) -> None:
     if kind == "cpu":
         return
     host.require_device(device)
-    here = world_size // int(os.environ.get("GROUP_WORLD_SIZE", 1))  # of one node
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", world_size))  # of this node
     if first + here > (count := torch.cuda.device_count()):
         raise DeviceError(
             f"{here} GPUs from {device} on are asked for, and {count} "
@@ -122,7 +120,7 @@ def _launch(world_size: int, task: Path, limit_s: float) -> None:
         local_addr="localhost",
         max_restarts=0,
     )
-    path = os.pathsep.join(filter(None, sys.path))  # where this process finds its modules
+    path = os.pathsep.join(map(os.path.abspath, sys.path))  # where this process finds its modules
     try:
         # A thread each, as torchrun has it, or all would take all cores.
         own = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
@@ -142,13 +140,6 @@ def _environment(added: Mapping[str, str]) -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _free() -> int:
-    """A port that nobody has."""
-    with socket.socket() as trial:
-        trial.bind(("localhost", 0))
-        return trial.getsockname()[1]
 
 
 def _port() -> int:

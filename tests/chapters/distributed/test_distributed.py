@@ -1,6 +1,7 @@
 """Several GPUs on made-up rows: fits and predictions, who fits where, verdicts, and pictures."""
 
 import re
+import textwrap
 
 import pytest
 
@@ -8,7 +9,8 @@ from anatomy import claims
 from anatomy.chapters.distributed import figures, scaling, spans
 from anatomy.chapters.distributed import overlap as overlapping
 from anatomy.chapters.distributed import requirements as of
-from anatomy.record import recording
+from anatomy.figures.text import inline
+from anatomy.record import recording, signatures
 from anatomy.record.provenance.freshness import freshness
 from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
@@ -176,6 +178,21 @@ def test_a_prediction_stands_beside_what_was_measured_later(made):
     distributed_rows.training(made, world_size=4)
     both = drawn(made, lambda: figures.predicted((4, 8), measured=(4,)))
     assert both.count('class="ci"') > alone.count('class="ci"')
+
+
+def test_all_that_the_page_shows_is_in_the_tables(made):
+    """No block and no reference of it ends a build once two GPUs have recorded."""
+    synthetic.MAKERS["limits.ceilings"](made)
+    page = "axioms/distributed.md"
+    text = (signatures.PACKAGE.parent / "docs" / page).read_text(encoding="utf-8")
+    showing = synthetic.showing(made, page=page)
+    blocks = re.findall(r'^( *)```python exec="on" html="1"\n(.*?)^ *```', text, re.S | re.M)
+    shown = [showing.run(textwrap.dedent(code), line=1) for _, code in blocks]
+    assert len(shown) > 10 and all("<table" in each or "<svg" in each for each in shown)
+    references = re.findall(r"\[\[distributed.*?\]\]", text)
+    with using(showing):
+        said = [inline.render_text(showing, each) for each in references]
+    assert len(said) > 10 and not any("[[" in each for each in said)
 
 
 def test_without_recordings_pictures_are_gaps_with_a_command(tmp_path):
