@@ -22,7 +22,6 @@ from torch import distributed
 from anatomy import judge
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
-from anatomy.numerics import formats
 from anatomy.parts import grid, memory
 from anatomy.record.processes import ranks
 from anatomy.record.requirements import Capacity, Requirement, left_out
@@ -130,8 +129,9 @@ def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
 
 
 def own_device(device: str) -> torch.device:
-    """The device of this rank, the one of its number on its node from `device` on."""
-    kind, first = host.parse_device(device)
+    """The device of this rank, that of its number on its node from `device` on; DeviceError where
+    there is none."""
+    kind, first = host.require_device(device)
     number = first + int(os.environ.get("LOCAL_RANK", 0))
     return torch.device(kind, number) if kind == "cuda" else torch.device(kind)
 
@@ -147,7 +147,6 @@ def everywhere(
     """`record.processes.ranks.run` of a function that stands in a module, and what a table's
     attributes tell of several GPUs. The function is also told, as `left`, which of what is `wanted`
     the first GPU has no room for, by op."""
-    formats.torch_device(device)  # which is there, or raises
     on = memory.capacity(own_device(device))
     given = {"device": device, "left": left_out(wanted(on), on), **params}
     named = f"{entry.__module__}:{entry.__name__}"

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -10,17 +11,19 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from anatomy.chapters.distributed import requirements as of
-from anatomy.chapters.distributed import spans, ways
-from anatomy.chapters.distributed.spans import Spans
-from anatomy.measure import stopwatch_for
+from anatomy.chapters.distributed import ways
+from anatomy.measure import census, stopwatch_for
+from anatomy.measure.census import Kernel
 from anatomy.parts import grid, memory, ranks
 from anatomy.parts.ranks import Group
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
+from anatomy.table.errors import MeasurementError
 
 LIMIT_S = 240
 WARM_UP, TAKES = 4, 3  # steps before a profile, and profiles, of which the middle one is kept
 # Names of what moves bytes between GPUs; spans of code that a profile shows are no kernels.
+MOST_DRAWN = 60  # spans of one lane that a page draws
 MOVES = ("nccl", "Memcpy PtoP")
 FIGURES = (
     "profiled_step_s",
@@ -76,7 +79,7 @@ def of_rank(device: str, left: dict[str, str], scale: float) -> list[list[dict[s
         return group.gathered(rows)
 
 
-def _taken(group: Group, size: of.Size, name: str) -> tuple[Spans, Spans] | None:
+def _taken(group: Group, size: of.Size, name: str) -> tuple[list[Kernel], list[Kernel]] | None:
     """When kernels computed and when bytes moved, in the middle one of several steps."""
     way = ways.build(name, group, size)
     x = next(ways.batches(size, group, group.rank))
@@ -90,12 +93,15 @@ def _taken(group: Group, size: of.Size, name: str) -> tuple[Spans, Spans] | None
         watch.drain()
         group.barrier(f"a profile of {name}")
         takes.append(_profiled(lambda: (way.step(x), watch.drain())))
-    lasted = [spans.end(both) - spans.begin(both) for both in takes]
+    lasted = [census.span(sorted(compute + moving)) for compute, moving in takes]
     middle = sorted(range(TAKES), key=lasted.__getitem__)[TAKES // 2]
-    return takes[group.gathered(middle)[0]]  # rank 0's, so that all show the same step
+    taken = takes[group.gathered(middle)[0]]  # rank 0's, so that all show the same step
+    if not taken[0]:  # said after the last step, or the other ranks would wait
+        raise MeasurementError("the profiler lost the kernels of a step.")
+    return taken
 
 
-def _profiled(act: Callable[[], object]) -> tuple[Spans, Spans]:
+def _profiled(act: Callable[[], object]) -> tuple[list[Kernel], list[Kernel]]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Profiler clears events")
         with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
@@ -108,25 +114,41 @@ def _profiled(act: Callable[[], object]) -> tuple[Spans, Spans]:
     return parted(kernels)
 
 
-def parted(kernels: Sequence[tuple[float, float, str]]) -> tuple[Spans, Spans]:
-    """Kernels by (start, end, name) as spans, in seconds, in which any computes, and any moves
-    bytes between GPUs."""
+def parted(kernels: Sequence[Kernel]) -> tuple[list[Kernel], list[Kernel]]:
+    """Kernels that compute, and those that move bytes between GPUs; each in order of start."""
     # `nccl:all_reduce` is the name of a call that profiles show above its kernel.
     moving = [k for k in kernels if k[2].startswith(MOVES) and "nccl:" not in k[2]]
-    other = [k for k in kernels if not k[2].startswith(MOVES)]
-    return spans.union(k[:2] for k in other), spans.union(k[:2] for k in moving)
+    return sorted(k for k in kernels if not k[2].startswith(MOVES)), sorted(moving)
 
 
-def figures(compute: Spans, moving: Spans) -> dict[str, Any]:
-    """What follows from both: seconds, and the spans themselves, so few that a page draws them."""
-    start, end = spans.begin((compute, moving)), spans.end((compute, moving))
-    hidden = spans.common(compute, moving)
+def figures(compute: Sequence[Kernel], moving: Sequence[Kernel]) -> dict[str, Any]:
+    """Seconds of each, and both at once; and spans of both, so few that a page can draw them."""
+    both = sorted([*compute, *moving])
+    computing, communicating, any_s = map(census.busy, (compute, moving, both))
     return {
-        "profiled_step_s": end - start,
-        "compute_s": spans.length(compute),
-        "communication_s": spans.length(moving),
-        "hidden_s": hidden,
-        "exposed_s": spans.length(moving) - hidden,
-        "compute_spans_s": spans.drawn(compute, start),
-        "communication_spans_s": spans.drawn(moving, start),
+        "profiled_step_s": census.span(both),
+        "compute_s": computing,
+        "communication_s": communicating,
+        "hidden_s": computing + communicating - any_s,
+        "exposed_s": any_s - computing,
+        "compute_spans_s": drawn(compute, both[0][0]),
+        "communication_spans_s": drawn(moving, both[0][0]),
     }
+
+
+def drawn(kernels: Sequence[Kernel], since: float) -> list[float]:
+    """Starts and ends, in turn, of at most `MOST_DRAWN` spans that hold all kernels, in seconds
+    `since` a time, to the microsecond; where there are more, the shortest gaps are closed."""
+    found: list[list[float]] = []
+    for start, end, _ in kernels:
+        if found and start <= found[-1][1]:
+            found[-1][1] = max(end, found[-1][1])
+        else:
+            found.append([start, end])
+    gaps = sorted(after[0] - before[1] for before, after in pairwise(found))
+    closed = gaps[-MOST_DRAWN] if len(gaps) >= MOST_DRAWN else -1.0
+    times = [found[0][0]] if found else []
+    for before, after in pairwise(found):
+        times += [before[1], after[0]] if after[0] - before[1] > closed else []
+    times += [found[-1][1]] if found else []
+    return [round(time - since, 6) for time in times]

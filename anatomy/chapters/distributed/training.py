@@ -18,6 +18,7 @@ from anatomy.parts import grid, memory, models, ranks
 from anatomy.parts.ranks import Group
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
+from anatomy.table.errors import MeasurementError
 
 LIMIT_S = 420
 MICRO_BATCHES = 4
@@ -166,7 +167,7 @@ def _allocated(group: Group) -> int:
 
 def check(group: Group, name: str, run: Run, expected: tuple[Tensor, Tensor]) -> float:
     """How far mean loss and gradients of all ranks stray from those expected, relative, in norm;
-    DisagreementError where too far."""
+    MeasurementError on all of them where it is too far on one."""
 
     def found() -> tuple[Tensor, Tensor]:
         if run.way.idle:
@@ -178,7 +179,11 @@ def check(group: Group, name: str, run: Run, expected: tuple[Tensor, Tensor]) ->
         return loss, gradients
 
     allowed = ALLOWED_HALF if name == of.HALF else ALLOWED
-    return agreement.check({name: found}, {name: lambda: expected}, allowed)[name]
+    judge = partial(agreement.check, {name: found}, {name: lambda: expected}, allowed)
+    errors, why = group.attempt(judge)
+    if why:  # not on one rank alone: the others would begin a step that it takes no part in
+        raise MeasurementError(why)
+    return errors[name]
 
 
 def _tensor_parallel(group: Group, scale: float, timed: Callable[..., Rows]) -> Rows:

@@ -81,7 +81,7 @@ def overlap(root: Path, **params: Any) -> Path:
     for way in of.PROFILED:
         hidden = HIDDEN if way == of.DDP else 0.0
         starts = 0.010 - 0.005 * hidden
-        found = overlapping.figures([(0.0, 0.010)], [(starts, starts + 0.005)])
+        found = overlapping.figures([(0.0, 0.010, "gemm")], [(starts, starts + 0.005, "nccl")])
         cell = {"op": of.profile_of(way), "variant": way, "gpus": GPUS}
         rows += [cell | {"rank": rank} | found for rank in range(GPUS)]
     return synthetic.record(root, "distributed.overlap", rows, **params)

@@ -5,7 +5,7 @@ import torch
 from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import training, ways
 from anatomy.parts import ranks
-from anatomy.table.errors import DisagreementError
+from anatomy.table.errors import MeasurementError
 
 SIZE = of.Size(width=64, layers=2, batch=4, sequence=8)
 ON_CPU = tuple(n for n in of.TRAINED if n not in (of.COMPILED, of.DATA_PARALLEL, of.DDP_COMPILED))
@@ -32,6 +32,6 @@ def gates(device):
         try:
             with way.unsynchronized():
                 training.check(group, of.DDP, training.Run(way, (x,)), every)
-        except DisagreementError as error:
+        except MeasurementError as error:
             found["wrong"] = str(error)
         return group.gathered(found)

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 
 from anatomy import claims
-from anatomy.chapters.distributed import figures, scaling, spans
+from anatomy.chapters.distributed import figures, scaling
 from anatomy.chapters.distributed import overlap as overlapping
 from anatomy.chapters.distributed import requirements as of
 from anatomy.figures.text import inline
@@ -96,15 +96,14 @@ def test_who_was_behind_and_what_a_gpu_does(made):
     assert weak["throughput"] == pytest.approx(of.STEP.tokens / step_s, rel=0.01)
 
 
-def test_spans_are_joined_and_held_against_each_other():
-    joined = spans.union([(3.0, 4.0), (0.0, 1.0), (0.5, 2.0)])
-    assert joined == [(0.0, 2.0), (3.0, 4.0)] and spans.length(joined) == 3.0
-    assert spans.common(joined, [(1.5, 3.5)]) == pytest.approx(1.0)
-    assert spans.common(joined, []) == 0.0
-    many = [(float(n), n + 0.5 + 0.001 * n) for n in range(100)]
-    few = spans.drawn(many, since=0.0)
-    assert len(few) <= 2 * spans.MOST_DRAWN and few[0] == 0.0 and few[-1] == many[-1][1]
-    assert spans.drawn([(1.0, 2.0), (3.0, 4.0)], since=1.0) == [0.0, 1.0, 2.0, 3.0]
+def test_a_lane_is_drawn_with_few_spans_that_hold_all_kernels():
+    joined = [(0.0, 1.0, "a"), (0.5, 2.0, "b"), (3.0, 4.0, "c")]
+    assert overlapping.drawn(joined, since=0.0) == [0.0, 2.0, 3.0, 4.0]
+    assert overlapping.drawn([], since=0.0) == []
+    many = [(float(n), n + 0.5 + 0.001 * n, "k") for n in range(100)]
+    few = overlapping.drawn(many, since=0.0)
+    assert 100 < len(few) <= 2 * overlapping.MOST_DRAWN
+    assert few == sorted(few) and few[0] == 0.0 and few[-1] == many[-1][1]
 
 
 def test_kernels_of_nccl_move_and_names_of_calls_are_no_kernels():
