@@ -34,6 +34,9 @@ PATIENCE_S = 120.0  # that a rank waits for another: one may compile a minute lo
 # Blocks of each way, more than an exact interval takes, and what a block lasts; most calls in one.
 BLOCKS, BLOCK_S, MOST_CALLS = 12, 0.06, 1000
 WARM_UP = 3  # calls before anything is timed: allocators, NCCL and cuBLAS settle in them
+OF_A_RANK = ("total_peak_bytes",)  # what each rank says for itself, beside its blocks
+# What of the environment changes how GPUs talk; a recording keeps it.
+SETTINGS = ("NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE")
 MISSING = re.compile(r"[Rr]anks? ([\d, ]+) failed to (?:pass|reach) monitoredBarrier")
 
 
@@ -157,10 +160,6 @@ def everywhere(
     return found, {"gpus": world_size if on_gpus else 1, "method": told}
 
 
-# What of the environment changes how GPUs talk; a recording keeps it.
-SETTINGS = ("NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE")
-
-
 def timed(
     group: Group,
     ways: Mapping[str, Call],
@@ -229,6 +228,3 @@ def together(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
             mine = {n: own[n] for n in OF_A_RANK if n in own} | {"blocks_s": blocks[rank]}
             each_rank.append({**named, **mine, "rank": rank, "op": f"{row['op']}, each rank"})
     return pd.DataFrame(judge.judged([*whole, *each_rank]))
-
-
-OF_A_RANK = ("total_peak_bytes",)  # what else each rank says for itself

@@ -107,6 +107,7 @@ def _require(world_size: int, device: str) -> None:
 
 def _launch(world_size: int, task: Path, limit_s: float) -> None:
     """Have torchrun's agent start the ranks, and wait until all are done."""
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -119,6 +120,7 @@ def _launch(world_size: int, task: Path, limit_s: float) -> None:
         rdzv_endpoint=f"localhost:{_port()}",
         local_addr="localhost",
         max_restarts=0,
+        logs_specs=DefaultLogsSpecs(log_dir=str(task.parent)),  # else one of its own that stays
     )
     path = os.pathsep.join(map(os.path.abspath, sys.path))  # where this process finds its modules
     try:

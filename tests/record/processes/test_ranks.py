@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -48,7 +49,10 @@ def still_there() -> list[str]:
 
 
 def test_every_rank_is_asked_and_rank_0_answers():
+    before = set(Path(tempfile.gettempdir()).iterdir())
     assert run("none") == [0, 1]
+    left = {each.name for each in Path(tempfile.gettempdir()).iterdir() if each not in before}
+    assert not [name for name in left if name.startswith("torchelastic")]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +184,7 @@ def test_two_nodes_of_torchrun_measure_together(tmp_path):
     def node(number: int, port: int) -> subprocess.Popen:
         words = ["-m", "torch.distributed.run", "--nnodes=2", f"--node-rank={number}"]
         words += ["--nproc-per-node=1", "--master-addr=localhost", f"--master-port={port}"]
+        words += [f"--log-dir={tmp_path / 'logs'}"]
         words += ["-m", "anatomy", "distributed", "--device", "cpu", "--gpus", "2"]
         words += ["--scale", "1e-5", "--blocks", "1", "--only", "collectives"]
         words += ["--save", str(tmp_path)]
