@@ -8,7 +8,7 @@ import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -87,6 +87,7 @@ class Showing:
     _used: Counter = field(default_factory=Counter)
     known: dict[tuple, Any] = field(default_factory=dict)  # by `once`, for all pages of a build
     commands_named: set[str] = field(default_factory=set)  # they make what is missing or old
+    borrowing: str = ""  # slug of a published machine whose figures stand in for all; see `rowwise`
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _cited: dict[Path, tuple[str, Found]] = field(default_factory=dict)  # by file, with its id
 
@@ -111,7 +112,9 @@ class Showing:
             noted = Freshness("missing", "Only noted so far.")
             return [Found(*call, None, noted) for call in wanted]
         mine = best = [self._on(self.machine, *call) for call in wanted]
-        for slug in self.published:
+        if self.borrowing:
+            best = [self._on(self.borrowing, *call) for call in wanted]
+        for slug in () if self.borrowing else self.published:
             if not any(each.lacking and not each.on_cpu for each in best):
                 break
             there = [self._on(slug, *call) for call in wanted]
@@ -144,6 +147,23 @@ class Showing:
 
         # An edition of another machine has nothing of this host.
         return self.once((machine, *_key(name, wanted), *(["here"] if here else [])), read)
+
+    def rowwise(self, draw: Callable[[], T]) -> T:
+        """What `draw` returns. Where it names a row that the recordings of the machine shown lack,
+        as rows that are as large as a cache do, all its figures are of the first published machine
+        that has the row; where none has, its own UnknownName is raised."""
+        if self.borrowing or self.collecting:
+            return draw()
+        try:
+            return draw()
+        except UnknownName:
+            for slug in self.published:
+                self.borrowing = slug
+                with suppress(UnknownName):
+                    return draw()
+            raise
+        finally:
+            self.borrowing = ""
 
     def on(self, slug: str) -> "Showing":
         """The same page with the recordings of one machine alone and nothing in place of others;
@@ -229,11 +249,17 @@ class Showing:
         filename = f"<{self.page}:{line}>"
         names = self.sessions.setdefault(session, {}) if session else {}
         printed = io.StringIO()
+
+        def execute() -> None:
+            printed.seek(0)
+            printed.truncate()
+            exec(compile(code, filename, "exec"), names)
+
         # Only the block's own print is caught: what a package prints belongs to the build's log.
         names |= {"__name__": "__page__", "print": partial(print, file=printed)}
         try:
             with using(self), bounded():
-                exec(compile(code, filename, "exec"), names)
+                self.rowwise(execute)
         except KeyboardInterrupt:
             raise
         except BaseException as error:

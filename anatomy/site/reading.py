@@ -4,13 +4,14 @@ One measure for all pages: the words in sight, code and tables among them, with 
 one tab of each set open. Words in a drawing are looked at, and not read.
 """
 
+import re
 from collections.abc import Sequence
 from html import escape
 from html.parser import HTMLParser
 from math import ceil
 
 WORDS_A_MINUTE = 200
-_UNSEEN = {"script", "style", "svg"}
+_UNSEEN = re.compile(r"<(script|style|svg)\b.*?</\1>", re.DOTALL)  # most of a page, and no words
 _TAB = "tabbed-block"
 # What ends with no tag of its own, and what stands within a word.
 _EMPTY = {"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
@@ -25,7 +26,7 @@ def minutes(html: str) -> int:
 def words(html: str) -> list[str]:
     """What is in sight of a page with its folds closed and the first tab of each set open."""
     page = _InSight()
-    page.feed(html)
+    page.feed(_UNSEEN.sub("", html))
     page.close()
     return "".join(page.text).split()
 
@@ -65,7 +66,7 @@ class _InSight(HTMLParser):
         if tag in _EMPTY:
             return
         around, given = self._open[-1], dict(attrs)
-        seen = around.seen and tag not in _UNSEEN and (tag == "summary" or not around.folded)
+        seen = around.seen and (tag == "summary" or not around.folded)
         if _TAB in (given.get("class") or "").split():
             around.tabs += 1
             seen = seen and around.tabs == 1

@@ -86,7 +86,6 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                 "sync_points.bench": ["loop 21504"],
                 "compilation.layers": [
                     *(f"training {each}, C=1024 B=32 T=1024" for each in FULL_LAYERS),
-                    "training few kernels, bf16, C=1024 B=1 T=1024 L=32",
                 ],
                 "distributed.overlap": ["profile of DDP", "profile of DDP, one bucket"],
                 "distributed.training": [

@@ -10,8 +10,8 @@ import pytest
 from anatomy import claims, page
 from anatomy.claims import ledger
 from anatomy.figures.charts import svg
-from anatomy.figures.text import frontmatter
-from anatomy.record import failures, recording
+from anatomy.figures.text import frontmatter, inline
+from anatomy.record import failures, loading, recording
 from anatomy.record.showing import Asked, Showing, using
 from anatomy.site import building, editions
 from anatomy.table.errors import MeasurementError
@@ -122,6 +122,30 @@ def test_what_no_edition_can_show_is_wrong_once(tmp_path, root):
         Project(tmp_path, root, machines=(SLUG,)).write(index=f"# T\n\n{TIME[:-3]}x]]\n").build()
     )
     assert wrong.said.count("index.md:3: ") == 1
+
+
+def test_a_row_that_this_machine_has_not_is_of_the_machine_that_has_it(tmp_path, root):
+    """Rows are called by their size, and the largest follow a machine's cache."""
+    root = copytree(root, tmp_path / "recordings")
+    file = root / SLUG / BENCH / "default.json"
+    data = loading.read(file)
+    for row in data["rows"]:
+        row["op"] = f"{row['op']} of 50 MB"
+    recording.save(data, root)
+    here, there = showing(root), Showing(root, synthetic.MACHINE)
+    text, wrong = inline.replace(here, TIME)
+    assert not wrong and synthetic_name(there) in text and "of its cache" in text
+    assert inline.replace(showing(root, published=()), TIME)[1]  # nowhere else to look
+    html = here.run(SHOW, 1)
+    assert "of its cache" in html and html.count("<table") == 1 and not here.borrowing
+    asked = [each.recording.machine for each in here.looked_up() if each.name == BENCH]
+    assert asked == [synthetic.MACHINE]
+    _, wrong = inline.replace(here, TIME.replace("matmul", "matmuul"))
+    assert "matmul of 50 MB" in wrong[0]  # the names of the machine shown
+
+
+def synthetic_name(there: Showing) -> str:
+    return there.find(BENCH).recording.data["machine"]["gpu"]
 
 
 def test_the_root_shows_this_gpu_host_and_the_published_ones_follow(root, monkeypatch):

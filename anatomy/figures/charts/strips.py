@@ -96,7 +96,8 @@ def elsewhere(showing: Showing, found: Iterable[Found]) -> str:
     lacking = [each for each in borrowed if each.lacking]
     part = "" if len(borrowed) == len(found) else f" in {len(borrowed)} of {len(found)} recordings"
     some = "" if len(lacking) == len(borrowed) else f"{len(lacking)} of {len(borrowed)} "
-    said = f"<b>{escape(names)}</b>{part}: {some}not measured on this machine yet"
+    why = f"{some}not measured on this machine yet" if lacking else spans.OTHER_ROWS
+    said = f"<b>{escape(names)}</b>{part}: {why}"
     commands = list(dict.fromkeys(each.command for each in lacking))
     how, mend = "; ".join(commands), ""
     if not showing.commands_named.issuperset(commands):

@@ -156,7 +156,9 @@ def _rendered(showing: Showing, found: re.Match, *, factor: bool = False) -> str
         known = experiments() if name else facts.references()
         if (name[0] if name else single.partition(":")[0]) in known:
             raise BadParameter(f"a reference stands in two brackets: [[{_flat(single)}]].")
-    return render(showing, found["body"], factor=factor) if found["body"] else None
+    if not found["body"]:
+        return None
+    return showing.rowwise(lambda: render(showing, found["body"], factor=factor))
 
 
 def render(showing: Showing, body: str, *, factor: bool = False) -> str:

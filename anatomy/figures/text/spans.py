@@ -48,14 +48,19 @@ def stale(*found: Found) -> str:
     return f'<span class="stale" {how} title="{why}">{STALE}</span>'
 
 
+# Of a recording that lacks rows which a page names.
+OTHER_ROWS = "On this machine other sizes were measured, such as those of its cache."
+
+
 def elsewhere(*found: Found) -> str:
     """A mark with the name of the published machine that figures are of, where one stands in."""
     borrowed = [each for each in found if each.instead_of and each.recording]
     if not borrowed:
         return ""
     machine = borrowed[0].recording.data["machine"]
-    lacking = next((each for each in borrowed if each.lacking), borrowed[0])
-    why = escape(f"Not measured on this machine yet: {lacking.command}")
+    lacking = [each.command for each in borrowed if each.lacking]
+    told = f"Not measured on this machine yet: {lacking[0]}" if lacking else OTHER_ROWS
+    why = escape(told)
     name = escape(machine.get("gpu") or machine["slug"])
     # The stylesheet repeats a name within a paragraph by a ditto mark.
     return f'<span class="tag elsewhere" title="{why}"><span>{name}</span></span>'
