@@ -36,7 +36,7 @@ BLOCKS, BLOCK_S, MOST_CALLS = 12, 0.06, 1000
 WARM_UP = 3  # calls before anything is timed: allocators, NCCL and cuBLAS settle in them
 OF_A_RANK = ("total_peak_bytes",)  # what each rank says for itself, beside its blocks
 # What of the environment changes how GPUs talk; a recording keeps it.
-SETTINGS = ("NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE")
+SETTINGS = {"NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE"}
 MISSING = re.compile(r"[Rr]anks? ([\d, ]+) failed to (?:pass|reach) monitoredBarrier")
 
 
@@ -139,25 +139,32 @@ def own_device(device: str) -> torch.device:
     return torch.device(kind, number) if kind == "cuda" else torch.device(kind)
 
 
-def everywhere(
+def table(
     entry: Callable[..., Any],
     world_size: int,
     device: str,
     limit_s: float,
     wanted: Callable[[Capacity], Iterable[Requirement]],
+    *,
+    promised: Sequence[str] = (),
     **params: Any,
-) -> tuple[Any, dict[str, Any]]:
-    """`record.processes.ranks.run` of a function that stands in a module, and what a table's
-    attributes tell of several GPUs. The function is also told, as `left`, which of what is `wanted`
-    the first GPU has no room for, by op."""
+) -> pd.DataFrame:
+    """`together` what a function that stands in a module returned on each rank, by rank, with the
+    columns `promised` in any case. The function is given `device` and `params`, and as `left` which
+    of what is `wanted` the first GPU has no room for, by op."""
     on = memory.capacity(own_device(device))
     given = {"device": device, "left": left_out(wanted(on), on), **params}
     named = f"{entry.__module__}:{entry.__name__}"
-    found = ranks.run(named, world_size, device, limit_s, given)
-    on_gpus = not device.startswith("cpu")
-    told = {"nccl": ".".join(map(str, torch.cuda.nccl.version()))} if on_gpus else {}
-    told |= {name.lower(): os.environ[name] for name in SETTINGS if name in os.environ}
-    return found, {"gpus": world_size if on_gpus else 1, "method": told}
+    found = together(ranks.run(named, world_size, device, limit_s, given))
+    told: dict[str, Any] = {name.lower(): os.environ[name] for name in SETTINGS & os.environ.keys()}
+    if (nodes := int(os.environ.get("GROUP_WORLD_SIZE", 1))) > 1:  # as torchrun tells
+        told["nodes"] = nodes
+    gpus = 1 if device.startswith("cpu") else world_size
+    if not device.startswith("cpu"):
+        told["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    made = grid.joined([found], promised)
+    made.attrs |= {"gpus": gpus, "method": told}
+    return made
 
 
 def timed(
@@ -212,10 +219,13 @@ def timed(
 
 def together(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """The table of what all ranks returned, each the same rows: of timed ones those of the slowest
-    rank, judged as comparisons are; then of every rank its own, under `rank`."""
+    rank, judged as comparisons are; then what every rank has for itself, under `rank`."""
     whole, each_rank = [], []
     for several in zip(*by_rank, strict=True):
         row = dict(several[0])
+        if "rank" in row:  # nothing of it is of all together
+            each_rank += several
+            continue
         whole.append(row)
         if not row.get("blocks_s"):  # why it could not be measured
             continue

@@ -32,23 +32,14 @@ def collectives(
     """Time the three collectives of training over the size of their message.
 
     Args:
-        device: The first GPU; the others follow it.
-        world_size: GPUs, one process for each, of all nodes.
-        scale: Share of the largest message's bytes; less for a small machine.
         blocks: Blocks of calls in which each collective is timed.
 
     Returns:
         Rows of op `message of N bytes`, then rows `fit`, which say start-up time and bandwidth.
     """
     wanted = partial(requirements.collectives, scale=scale)
-    found, told = ranks.everywhere(
-        of_rank, world_size, device, LIMIT_S, wanted, scale=scale, blocks=blocks
-    )
-    table = ranks.together(found)
-    fits = [{"op": "fit", "variant": name, "gpus": world_size} for name in ROUNDS]
-    table = pd.concat([table, pd.DataFrame(fits)], ignore_index=True)
-    table.attrs |= told
-    return table
+    how = {"scale": scale, "blocks": blocks}
+    return ranks.table(of_rank, world_size, device, LIMIT_S, wanted, **how)
 
 
 def of_rank(
@@ -71,6 +62,7 @@ def of_rank(
                 name = row["variant"].removesuffix(" (again)")
                 share = ROUNDS[name] * (group.size - 1) / group.size
                 rows.append(row | {"bytes": int(share * message)})
+        rows += [{"op": "fit", "variant": name, "gpus": group.size} for name in ROUNDS]
         return group.gathered(rows)
 
 

@@ -27,22 +27,14 @@ NO_ACCOUNT = "not supported: the CPU's allocator keeps no account"
 def memory(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -> pd.DataFrame:
     """Count the memory of a training step by way; then try all where the allocator may take less.
 
-    Args:
-        device: The first GPU; the others follow it.
-        world_size: GPUs, one process for each, of all nodes.
-        scale: Share of the width and of the tokens; less for a small machine.
-
     Returns:
         Rows of op `peak memory`, with the bytes predicted, and of op `under a cap`, which say
         whether two steps fit; a row of each rank.
     """
     layers = of.large(counted.capacity(ranks.own_device(device)), scale, world_size).layers
     wanted = partial(of.memory, scale=scale, world_size=world_size)
-    how = {"scale": scale, "layers": layers}
-    found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, **how)
-    table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
-    table.attrs |= told
-    return table
+    how = {"scale": scale, "layers": layers, "promised": FIGURES}
+    return ranks.table(of_rank, world_size, device, LIMIT_S, wanted, **how)
 
 
 def of_rank(

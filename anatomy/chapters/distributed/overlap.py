@@ -14,7 +14,7 @@ from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import ways
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.census import Kernel
-from anatomy.parts import grid, memory, ranks
+from anatomy.parts import memory, ranks
 from anatomy.parts.ranks import Group
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
@@ -22,27 +22,14 @@ from anatomy.table.errors import MeasurementError
 
 LIMIT_S = 240
 WARM_UP, TAKES = 4, 3  # steps before a profile, and profiles, of which the middle one is kept
-# Names of what moves bytes between GPUs; spans of code that a profile shows are no kernels.
 MOST_DRAWN = 60  # spans of one lane that a page draws
-MOVES = ("nccl", "Memcpy PtoP")
-FIGURES = (
-    "profiled_step_s",
-    "compute_s",
-    "communication_s",
-    "hidden_s",
-    "exposed_s",
-    "hidden_share",
-)
+MOVES = ("nccl", "Memcpy PtoP")  # how names of kernels begin that move bytes between GPUs
+FIGURES = ("profiled_step_s", "compute_s", "communication_s", "hidden_s", "exposed_s")
 
 
 @experiment("distributed.overlap", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True)
 def overlap(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -> pd.DataFrame:
     """Profile a training step on every rank: how much communication is hidden behind kernels.
-
-    Args:
-        device: The first GPU; the others follow it.
-        world_size: GPUs, one process for each, of all nodes.
-        scale: Share of the width and of the tokens; less for a small machine.
 
     Returns:
         A row of each way and rank: the time in which kernels compute, the time in which bytes move,
@@ -50,10 +37,8 @@ def overlap(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -
         collective counts as moving bytes.
     """
     wanted = partial(of.overlap, scale=scale, world_size=world_size)
-    found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, scale=scale)
-    table = grid.joined([pd.DataFrame([row for rows in found for row in rows])], FIGURES)
-    table.attrs |= told
-    return table
+    how = {"scale": scale, "promised": FIGURES}
+    return ranks.table(of_rank, world_size, device, LIMIT_S, wanted, **how)
 
 
 def of_rank(device: str, left: dict[str, str], scale: float) -> list[list[dict[str, Any]]]:

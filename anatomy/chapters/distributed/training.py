@@ -14,7 +14,7 @@ from anatomy.chapters.distributed import ways
 from anatomy.chapters.distributed.requirements import Size
 from anatomy.chapters.distributed.ways import Way
 from anatomy.numerics import agreement
-from anatomy.parts import grid, memory, models, ranks
+from anatomy.parts import memory, models, ranks
 from anatomy.parts.ranks import Group
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
@@ -36,9 +36,6 @@ def training(
     """Time a training step of a model that fits: alone, and in each way that several GPUs have.
 
     Args:
-        device: The first GPU; the others follow it.
-        world_size: GPUs, one process for each, of all nodes.
-        scale: Share of the width and of the tokens; less for a small machine.
         blocks: Blocks of steps in which each way is timed.
 
     Returns:
@@ -47,11 +44,8 @@ def training(
         what every rank took.
     """
     wanted = partial(of.training, scale=scale, world_size=world_size)
-    how = {"scale": scale, "blocks": blocks}
-    found, told = ranks.everywhere(of_rank, world_size, device, LIMIT_S, wanted, **how)
-    table = grid.joined([ranks.together(found)], of.FIGURES)
-    table.attrs |= told
-    return table
+    how = {"scale": scale, "blocks": blocks, "promised": of.FIGURES}
+    return ranks.table(of_rank, world_size, device, LIMIT_S, wanted, **how)
 
 
 def of_rank(device: str, left: dict[str, str], scale: float, blocks: int) -> list[Rows]:
