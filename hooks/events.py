@@ -88,6 +88,7 @@ def on_pre_build(config):
             project=Path(config.config_file_path).parent,
             shown_machine=config.extra.get("machine"),
             published=config.extra.get("machines") or [],
+            several=_command != "serve",
             here=_here,
             record=_record,
             navigate=config.nav is None,

@@ -278,6 +278,7 @@ def prepare(
     project: Path | None = None,
     shown_machine: str | None,
     published: Sequence[str] = (),
+    several: bool = True,
     here: Callable[[], Here],
     record: Callable[[list[Asked], Path, str], None],
     navigate: bool = False,
@@ -295,6 +296,7 @@ def prepare(
         shown_machine: Machine to show where there is no GPU.
         published: Machines that have an edition where they have recordings, and whose figures
             stand, under their names, where the one shown lacks its own; in this order.
+        several: Whether they have editions; a preview shows the first machine's pages alone.
         here: Tells what this GPU host is, None without a GPU; asked only if it matters.
         record: Measures what is not current; see `processes.run_recorder`.
         navigate: Whether the navigation is made from front matter, which then must be whole.
@@ -348,7 +350,8 @@ def prepare(
     if this is None or machine != this["slug"]:
         recording.known_machine(root, machine)
     published = tuple(dict.fromkeys(filter(None, (shown_machine, *published))))
-    shown = {"editions": editions.of_site(root, machine, published), "stand_in": published}
+    wanted = editions.of_site(root, machine, published)
+    shown = {"editions": wanted if several else wanted[:1], "stand_in": published}
     if navigate:  # some pages are in the menu only where there are several machines
         navigation = listings.navigation(texts, fronts, len(shown["editions"]))[0]
     site = asked, addresses, fronts, navigation

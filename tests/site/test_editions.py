@@ -171,6 +171,24 @@ def test_the_root_shows_this_gpu_host_and_the_published_ones_follow(root, monkey
     assert "not measured" not in "".join(made.draw(f"{SLUG}/a.md", block(SHOW), 0).pictures)
 
 
+def test_a_preview_shows_the_first_machine_alone_and_others_stand_in(root, monkeypatch):
+    monkeypatch.setenv("ANATOMY_RECORDINGS", str(root))
+    monkeypatch.setenv("ANATOMY_MODE", "replay")
+    monkeypatch.delenv("ANATOMY_MACHINE", raising=False)
+    made = building.prepare(
+        [("a.md", f"# A\n\n{OFFSET}")],
+        addresses={"a.md": "a/"},
+        checkout=CHECKOUT,
+        shown_machine=SLUG,
+        published=[synthetic.MACHINE],
+        several=False,
+        here=lambda: None,
+        record=lambda *_: None,
+    )
+    assert [each.machine for each in made.editions] == [SLUG]
+    assert '<span class="tag elsewhere"' in made.draw("a.md", OFFSET, 0).text
+
+
 def test_every_page_of_the_site_has_an_edition_of_a_machine_that_lacks_most_of_it(
     tmp_path, monkeypatch
 ):
