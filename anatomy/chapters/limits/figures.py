@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from anatomy.chapters.limits.sustained import IN_A_ROW
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.judge import rows
@@ -11,6 +10,7 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 SUSTAINED = "limits.sustained"
+IN_A_ROW = "in a row"  # as `sustained` calls it, which needs torch
 # What is drawn over the time since the last rest: a panel's title, and the size of its unit.
 DRAWN = {"rate": ("Rate, TFLOP/s", 1e12), "sm_clock_mhz": ("SM clock read after, GHz", 1e3)}
 SHOWN = ("median_s", "rate", "sm_clock_mhz", "power_w")
