@@ -18,6 +18,7 @@ from anatomy.table.intervals import Interval
 
 # What a row is called by. What else tells rows apart (m, dtype, ...) is found in the tables.
 NAMES = ("op", "variant", "role", "quantity")
+PARTS_S = ("start_s", "measured_s", "compiling_s")  # of a process's time, as its method tells them
 
 
 def merged(tables: Sequence[Sequence[Mapping[str, Any]]]) -> list[Row]:
@@ -239,7 +240,7 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The blocks of one recording from what `worker.measure` returned in each process, in order.
 
     `machine`, `software` and what is not named here are the first's; `method` says how many
-    processes there were, when each began (`runs`), and sums `start_s` and `measured_s`.
+    processes there were, when each began (`runs`), and sums `PARTS_S`.
     `conditions` are those before the first and after the last. A MeasurementError is raised where
     the machine or the software changed in between, or a row is missing.
     """
@@ -254,9 +255,10 @@ def merged_outcomes(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                     f"{known!r}. Measure all of them on one machine."
                 )
     methods = [outcome["method"] for outcome in outcomes]
-    total = {name: sum(method[name] for method in methods) for name in ("start_s", "measured_s")}
+    parts = [name for name in PARTS_S if any(name in method for method in methods)]
+    total = {name: sum(method.get(name, 0.0) for method in methods) for name in parts}
     began = [{"started_at": outcome["started_at"]} for outcome in outcomes]
-    took = [{name: method[name] for name in total} for method in methods]
+    took = [{name: method[name] for name in total if name in method} for method in methods]
     floors = [outcome["noise_floor"] for outcome in outcomes]
     return {
         **first,

@@ -48,6 +48,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     clock, waited_before_s = time.monotonic(), _waited_s()
     table = function(**params)
     measured_s, waited_s = time.monotonic() - clock, _waited_s() - waited_before_s
+    compiling_s = _compiling_s()
     after = host.conditions(device)
     rows = rows_of(table, name)
     _warn_of_undeclared(name, rows)
@@ -61,6 +62,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
             "process": f"one process, {spec.get('process', 'fresh')}",
             "start_s": round(start_s, 3),  # interpreter, torch and the experiment's imports
             "measured_s": round(measured_s - waited_s, 3),
+            **({"compiling_s": round(compiling_s, 3)} if compiling_s else {}),  # part of it
             **({"waited_s": round(waited_s, 3)} if waited_s else {}),  # for others' turns
         },
     }
@@ -130,6 +132,12 @@ def _waited_s() -> float:
     """What this process has waited so far for the turns of workers on other GPUs."""
     turns = sys.modules.get("anatomy.measure.turns")
     return turns.waited_s if turns else 0.0
+
+
+def _compiling_s() -> float:
+    """What torch.compile says it took in this process, which measures once."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo.calculate_time_spent().get("total_wall_time", 0.0) if dynamo else 0.0
 
 
 def _account(device: str) -> dict[str, Any]:

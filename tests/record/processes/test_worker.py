@@ -75,6 +75,14 @@ def test_what_it_waited_for_others_is_no_part_of_what_it_took(table, monkeypatch
 
 
 @pytest.mark.filterwarnings("ignore:toy.fine returned columns")
+@pytest.mark.parametrize(("spent", "told"), [({"total_wall_time": 1.5}, 1.5), ({}, None)])
+def test_it_is_told_how_long_of_it_was_compiling(table, monkeypatch, spent, told):
+    dynamo = SimpleNamespace(calculate_time_spent=lambda: spent)
+    monkeypatch.setitem(sys.modules, "torch._dynamo.utils", dynamo)
+    assert worker.measure(SPEC)["method"].get("compiling_s") == told
+
+
+@pytest.mark.filterwarnings("ignore:toy.fine returned columns")
 def test_what_the_clock_and_the_table_say_of_it_is_kept(table, monkeypatch):
     said = {"method": {"clock": "events", "blocks": 12}, "warnings": ["It is hot."]}
     told = SimpleNamespace(account=lambda device: said)
