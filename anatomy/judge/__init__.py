@@ -73,10 +73,11 @@ def following(rows: Sequence[Mapping[str, Any]], known: Circumstances) -> list[R
             whole[place] |= columns
             found[place] |= columns
     else:
-        of_topic = [each.judge for each in rules.rules() if known.experiment in each.experiments]
+        of_topic = [each for each in rules.rules() if known.experiment in each.experiments]
+        early, late = ([r.judge for r in of_topic if r.early is when] for when in (True, False))
         # A topic's rules read the intervals of comparisons, and time other rows.
-        first = (comparisons.judged, pace.of_comparisons, occasions.judged)
-        judges = (*first, *of_topic, *last)
+        first = (comparisons.judged, *early, pace.of_comparisons, occasions.judged)
+        judges = (*first, *late, *last)
     for judge in judges:
         for place, columns in judge(whole, known):
             whole[place] |= columns

@@ -14,36 +14,46 @@ GPU, HOST = "GPU", "host"
 # A ratio of two rows with one pace each. A slower host slows both rows of a host-paced ratio, and
 # one of such a ratio.
 MIXED = "GPU and host"
-# Without a profile: where asking for a step takes at least so much of the step's time, the host
-# sets the pace. What is asked for comes unevenly, so that the GPU waits before the two are equal.
-WITHOUT_PROFILE = 0.8
+# A step that the GPU runs for so much of its time is the GPU's, however long the host is in the call:
+# it may well be waiting there. And one that takes the host so much of its time to ask for is the
+# host's: what is asked for comes unevenly, so that the GPU waits before the two are equal.
+MOST = 0.8
+# Where nobody knows how long its kernels run, a step is the GPU's if asking for it takes half of it
+# at most: hosts were seen to ask half as fast for a while, and then as before.
+HALF = 0.5
 
 
 def paced_by(row: Mapping[str, Any]) -> str | None:
     """Who paces a row's time, `GPU` or `host`; None where that is not known, and on a CPU.
 
-    The time until the host's call returns is the host's. A time on the GPU is the GPU's, for its
-    calls are queued before it starts, unless the row says that a launch is included."""
+    The time until the host's call returns is the host's, unless it waits there for the GPU. A time
+    on the GPU is the GPU's, for its calls are queued before it starts, unless the row says that a
+    launch is included."""
     if row.get("device") == "cpu":
         return None
     match row.get("quantity"):
         case "host_enqueue":
-            return HOST
+            return GPU if _fills(row) else HOST
         case "gpu_cold" | "gpu_warm":
             return HOST if row.get("launch_inclusive") else GPU
     return of_step(row)
 
 
 def of_step(row: Mapping[str, Any]) -> str | None:
-    """Who paces a step: whichever needs longer, the host to ask for it or its kernels to run. Where
-    no profile says how long these run, the step itself, which is never shorter, stands for them."""
-    asking, running = row.get("enqueue_s"), row.get("busy_s")
-    if units.missing(running):
-        step = row.get("median_s")
-        running = None if units.missing(step) else WITHOUT_PROFILE * step
-    if units.missing(asking) or units.missing(running):
+    """Who paces a step: whichever needs longer, the host to ask for it or its kernels to run; None
+    where neither is long enough to tell."""
+    asking, step, running = (row.get(name) for name in ("enqueue_s", "median_s", "busy_s"))
+    if units.missing(step) or units.missing(asking):
         return None
-    return HOST if asking >= running else GPU
+    if units.missing(running):
+        return HOST if asking >= MOST * step else GPU if asking <= HALF * step else None
+    return GPU if _fills(row) or running > asking else HOST
+
+
+def _fills(row: Mapping[str, Any]) -> bool:
+    """Whether the GPU is known to run for most of a row's time."""
+    running = row.get("busy_s")
+    return not units.missing(running) and running >= MOST * row["median_s"]
 
 
 def bound_in_words(row: Mapping[str, Any]) -> str | None:

@@ -30,16 +30,19 @@ class Rule:
     columns: tuple[str, ...]  # those that follow
     source: str  # what from, in words
     judge: Judge  # yields a row's place and its columns
+    early: bool = False  # before it is decided who paces a row, and what occasions say of it
 
 
 _declared: list[Rule] = []
 
 
-def rule(*experiments: str, columns: Sequence[str], source: str) -> Callable[[Judge], Judge]:
+def rule(
+    *experiments: str, columns: Sequence[str], source: str, early: bool = False
+) -> Callable[[Judge], Judge]:
     """Declare a function as a rule of `experiments`; rules of one module apply in its order."""
 
     def declare(judge: Judge) -> Judge:
-        _declared.append(Rule(experiments, tuple(columns), source, judge))
+        _declared.append(Rule(experiments, tuple(columns), source, judge, early))
         return judge
 
     return declare

@@ -105,9 +105,12 @@ def test_an_interval_of_fewer_than_six_blocks_proves_nothing(blocks, exact):
 @pytest.mark.parametrize(
     ("row", "who"),
     [
-        ({"enqueue_s": 2.0, "busy_s": 3.0, "median_s": 2.0}, GPU),  # a profile says it best
-        ({"enqueue_s": 3.0, "busy_s": 3.0}, HOST),
-        ({"enqueue_s": 7.9, "median_s": 10.0}, GPU),
+        ({"enqueue_s": 2.0, "busy_s": 3.0, "median_s": 4.0}, GPU),  # a profile says it best
+        ({"enqueue_s": 3.0, "busy_s": 3.0, "median_s": 4.0}, HOST),
+        ({"enqueue_s": 4.0, "busy_s": 3.2, "median_s": 4.0}, GPU),  # the host waits for it
+        ({"enqueue_s": 5.0, "median_s": 10.0}, GPU),
+        ({"enqueue_s": 5.1, "median_s": 10.0}, UNKNOWN),  # hosts are half as fast for a while
+        ({"enqueue_s": 7.9, "median_s": 10.0}, UNKNOWN),
         ({"enqueue_s": 8.0, "median_s": 10.0}, HOST),  # of a step, and not of its kernels
         ({"enqueue_s": 8.0, "busy_s": float("nan"), "median_s": 10.0}, HOST),
         ({"busy_s": 3.0}, UNKNOWN),

@@ -64,6 +64,26 @@ def stale(rows, known):
 
 @rule(
     "sync_points.bench",
+    columns=("busy_s",),
+    source="time of the matmul alone, which runs in every iteration and in every wait for it",
+    early=True,
+)
+def running(rows, known):
+    """How long the GPU runs in an iteration, and while the host waits behind a matmul."""
+    kernel_s = None
+    for places in comparisons(rows):
+        members = [rows[place] for place in places]
+        op = members[0]["op"]
+        if op.startswith(PRODUCT):
+            kernel_s = next(row["median_s"] for row in members if row["role"] == "control")
+        elif op.startswith((LOOP, BEHIND)) and kernel_s is not None:
+            for place, row in zip(places, members, strict=True):
+                if op.startswith(LOOP) or row["role"] == "variant":
+                    yield place, {"busy_s": kernel_s}
+
+
+@rule(
+    "sync_points.bench",
     columns=(*("kernel_s", *WAIT, *SHARES, *GAPS, "bound_by"), *("predicted_s", "residual_share")),
     source="blocks_s and times of the loop, of the product alone, and of each line alone",
 )
