@@ -14,9 +14,9 @@ GPU, HOST = "GPU", "host"
 # A ratio of two rows with one pace each. A slower host slows both rows of a host-paced ratio, and
 # one of such a ratio.
 MIXED = "GPU and host"
-# A step that the GPU runs for so much of its time is the GPU's, however long the host is in the call:
-# it may well be waiting there. And one that takes the host so much of its time to ask for is the
-# host's: what is asked for comes unevenly, so that the GPU waits before the two are equal.
+# A step that the GPU runs for so much of its time is the GPU's, however long the host is in the
+# call: it may well be waiting there. And one that takes the host so much of its time to ask for is
+# the host's: what is asked for comes unevenly, so that the GPU waits before the two are equal.
 MOST = 0.8
 # Where nobody knows how long its kernels run, a step is the GPU's if asking for it takes half of it
 # at most: hosts were seen to ask half as fast for a while, and then as before.
