@@ -75,11 +75,18 @@ SOURCES = [
 PRICE = 300, 200
 # Chapters that cost more, with what they cost, rounded up; they may become cheaper.
 DEARER = {
+    "allocator": (705, 280),
+    "capture": (525, 270),
     "coalescing": (450, 200),
+    "dispatch": (450, 190),
+    "fusion": (700, 270),  # eleven statements of the ledger among its claims
     "launches": (380, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
+    "profiling": (420, 200),
+    "reflection": (580, 290),  # a map and a quiz; its experiment is the least of it
     "roofline": (1220, 600),  # for three days
+    "timing": (450, 190),
 }
 
 

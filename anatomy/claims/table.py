@@ -67,6 +67,11 @@ class Table:
         """The same row, if it is `trusted`."""
         return trusted(self.row(variant, **columns))
 
+    def beside_control(self, variant: str, **columns: Any) -> tuple[Measured, str]:
+        """A trusted row's ratio over its control, and both with the verdict in words."""
+        row = self.measured(variant, **columns)
+        return over_control(row), f"{variant}: {with_verdict(row)}."
+
     def ratio(self, variant: str, control: str, **columns: Any) -> Measured:
         """Time of one variant over that of another, paired by block, with its verdict."""
         above, below = (self.measured(name, **columns) for name in (variant, control))

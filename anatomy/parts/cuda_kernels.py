@@ -18,6 +18,7 @@ from anatomy.table.errors import DeviceError
 FREE_SHARED_BYTES = 48 * 2**10
 # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT of the CUDA driver's API.
 CARVEOUT = 9
+LOCAL_SIZE_BYTES, NUM_REGS = 3, 4  # further attributes of a function there
 KERNELS = Path(__file__).resolve().parents[2] / "snippets" / "kernels"
 
 
@@ -78,6 +79,19 @@ def kernel(name: str) -> CudaKernel:
         DeviceError: The source does not compile, or this PyTorch comes without NVRTC.
     """
     return CudaKernel(name)
+
+
+def given_to_a_thread(run: CudaKernel) -> dict[str, int]:
+    """What the compiler gave each thread of a kernel: `thread_registers` of 32 bits, and the
+    `local_bytes` that lie in memory instead."""
+    found = {}
+    for name, attribute in (("thread_registers", NUM_REGS), ("local_bytes", LOCAL_SIZE_BYTES)):
+        value = ctypes.c_int()
+        with _refusals("the kernel"):
+            get = CudaKernel._driver("FuncGetAttribute")
+            get(ctypes.byref(value), attribute, run._launch.func)
+        found[name] = value.value
+    return found
 
 
 def why_not(where: torch.device) -> str | None:

@@ -106,6 +106,32 @@ def attempt(
     return None, why
 
 
+def reported(
+    measure: Callable[[], Sequence[dict]],
+    need: Requirement,
+    where: torch.device,
+    told: Iterable[dict],
+) -> pd.DataFrame:
+    """A table of what is not timed: the rows that `measure` returns. Where the device has no room
+    for them or refuses, the rows `told`, which pages refer to, each with the reason as its note."""
+    rows, why = None, need.why_not(memory.capacity(where))
+    if not why:
+        rows, why = attempt(measure, where)
+    return pd.DataFrame(rows or [row | {"note": why} for row in told])
+
+
+def refusal(act: Callable[[], object]) -> str:
+    """Why `act` can't be done here, by an error that was foreseen; empty where it can. Unlike
+    `attempt` it leaves what was compiled as it is."""
+    try:
+        act()
+    except Exception as error:
+        if why := note_of(error, (RuntimeError,)):
+            return why
+        raise
+    return ""
+
+
 def note_of(error: Exception, foreseen: tuple[type[Exception], ...] = ()) -> str:
     """An error as a row's note, by its type; empty for one that nobody foresaw, as one of the
     accelerator itself is but for its memory: after it, the process can use the device no more."""

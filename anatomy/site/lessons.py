@@ -19,10 +19,12 @@ be converted to. A choice has no unit but a list, each line beginning with its l
 an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
 in the box and at `.guess`, and scored (docs/assets/curriculum.js).
 
-`!!! calculate`, `!!! measure` and `!!! build` are exercises, with `??? answer`; a name and a unit
-have a reader's figure checked, against 5 % of a calculated answer, or against the range that
-`[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim. `??? recall "Question"`,
-`!!! misconception "What is believed"` and `!!! outcomes "After today you can"` hold any text.
+`!!! quiz` asks the same way, and how sure the reader is; an answer is right or wrong, and a number
+right within a tenth. `!!! calculate`, `!!! measure` and `!!! build` are exercises, with an
+`??? answer`; a name and a unit have a reader's figure checked, against 5 % of a calculated answer,
+or against the range that `[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim.
+`??? recall "Question"`, `!!! misconception "What is believed"` and
+`!!! outcomes "After today you can"` hold any text.
 """
 
 import re
@@ -39,7 +41,7 @@ _TIMED = re.compile(
     r'<h2 (?=[^>]*data-minutes="(\d+)")[^>]*id="([^"]+)"[^>]*>(.*?)<a class="header'
 )
 _PART = re.compile(r'(?=<div class="admonition |<h2\b)')
-_BOX = re.compile(r'<div class="admonition (predict|calculate|measure|build|takeaway)"')
+_BOX = re.compile(r'<div class="admonition (predict|quiz|calculate|measure|build|takeaway)"')
 _ASKED = re.compile(r'<p (?=[^>]*\bid="([^"]*)")(?:[^>]*data-unit="([^"]*)")?[^>]*>')
 _LETTER = re.compile(r"<li>\s*(?:<p>)?<strong>(\w+)</strong>")
 _RIGHT = re.compile(r'<strong class="right">(\w+)</strong>')
@@ -52,9 +54,12 @@ _BEGINS = {
     "Predict first": "predict",
     "The experiment": "experiment",
     "Exercises": "exercises",
+    "Five mental models": "models",
+    "The quiz": "quiz",
+    "The checklist": "checklist",
     "The project": "project",
 }
-_FOLLOWS = {"predict": "ideas", "exercises": "close", "project": "close"}
+_FOLLOWS = {"predict": "ideas", "exercises": "close", "project": "close", "quiz": "close"}
 # What stands for a figure: one that is drawn, and one that is not there yet.
 _ELSEWHERE = ("<!--picture", "<figure", "gap-inline")
 
@@ -95,7 +100,7 @@ def problems(html: str, day: int) -> Iterator[tuple[str, str]]:
             yield place, f'a box "{box[1]}" has its answer folded: ??? answer "...".'
         asked = _ASKED.search(question)
         if asked is None:
-            if box[1] == "predict":
+            if box[1] in ("predict", "quiz"):
                 yield place, 'its question ends with a name: { #d02-wave data-unit="blocks" }.'
             continue
         name, unit = asked.groups()

@@ -1,7 +1,8 @@
 // A day's boxes, where scripts run: a guess is kept in this browser, shown beside what was measured,
 // and scored. Without this script every question and every answer is there, folded. Nothing is sent.
 (() => {
-  const KEY = "anatomy-guess ", MOST = 10, CLOSE = 0.05; // points; how near a calculation must come
+  const KEY = "anatomy-guess ", MOST = 10; // points
+  const CLOSE = 0.05, NEAR = 0.1; // how near a calculation must come, and an answer of the quiz
   const PREFIX = { n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
   const BINARY = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
   const kept = (name) => JSON.parse(localStorage.getItem(KEY + name)) ?? {};
@@ -26,9 +27,11 @@
   function play(box) {
     const asked = box.querySelector(":scope > p[id]"), fold = box.querySelector("details.answer");
     if (!asked || !fold) return;
-    const name = asked.id, { unit } = asked.dataset, guess = box.classList.contains("predict");
-    const figure = fold.querySelector(".measured")?.textContent;
-    const right = unit ? figure : fold.querySelector(".right")?.textContent;
+    const name = asked.id, { unit } = asked.dataset, quiz = box.classList.contains("quiz");
+    const guess = quiz || box.classList.contains("predict");
+    // What is right: by the reader's own numbers (reflection.js) where there are any.
+    const found = unit ? [".yours:not([hidden]) b", ".measured"] : [".right"];
+    const key = () => found.map((each) => fold.querySelector(each)?.textContent).find((each) => each);
     const form = make("form", { className: "guess" }), says = make("output");
     const button = make("button", {}, guess ? "Keep my guess" : "Check");
     const beside = [...document.querySelectorAll(`a.guess[href="#${name}"]`)].map((link) => {
@@ -49,10 +52,11 @@
         line.append(make("label", {}, choice, ...line.childNodes));
       }
     }
+    if (quiz) button.before(confidence());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const said = new FormData(form).get(name);
-      keep(name, { said, points: points(said) });
+      const given = new FormData(form), said = given.get(name), sure = given.get(`${name}-sure`);
+      keep(name, { said, points: points(said), ...(quiz && { sure }) });
       tell();
     });
     fold.addEventListener("toggle", () => {
@@ -60,13 +64,28 @@
       keep(name, { ...kept(name), looked: true });
       tell();
     });
+    if (quiz) addEventListener("anatomy-own", () => {
+      const { said } = kept(name);
+      if (said !== undefined) keep(name, { ...kept(name), points: points(said) });
+      tell();
+    });
     tell();
+
+    function confidence() {
+      const set = make("fieldset", { className: "sure" }, make("legend", {}, "How sure? 1 is a guess, 5 is certain"));
+      for (const value of ["1", "2", "3", "4", "5"]) {
+        const checked = value === kept(name).sure;
+        set.append(make("label", {}, make("input", { type: "radio", name: `${name}-sure`, value, checked, required: true }), value));
+      }
+      return set;
+    }
 
     function tell() {
       const { said, looked } = kept(name);
       for (const each of form.elements) each.disabled = guess && Boolean(looked);
       if (said === undefined) says.textContent = looked ? "You looked first, so this one is not scored." : "";
       else says.textContent = guess && !looked ? `Kept: ${spoken(said)}. Unfold the answer when you are done.` : verdict(said);
+      if (quiz) dispatchEvent(new Event("anatomy-answer"));
       for (const each of beside) each.textContent = said === undefined ? "" : `: ${looked ? verdict(said) : spoken(said)}`;
     }
 
@@ -75,13 +94,17 @@
     }
 
     function points(said) {
+      const right = key();
       if (!guess || right === undefined) return null;
       if (!unit) return said === right ? MOST : 0;
+      if (quiz) return Math.abs(said / number(right, unit) - 1) <= NEAR ? MOST : 0;
       return Math.round(MOST * Math.max(0, 1 - Math.abs(Math.log10(said / number(right, unit)))));
     }
 
     function verdict(said) {
+      const right = key();
       if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
+      if (quiz) return `You said ${spoken(said)}, sure ${kept(name).sure} of 5: ${points(said) ? "right." : `wrong, it is ${right}.`}`;
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
       const wide = ends[0] === ends[1] ? CLOSE : 1e-9; // a range is wide enough, and has its ends
@@ -105,6 +128,7 @@
       ? `Your score: ${total} of ${MOST * many} points, from ${many} guess${many > 1 ? "es" : ""}. `
       : "Your score: no guesses in this browser yet. ";
     for (const line of document.querySelectorAll("li[data-day]")) {
+      if (Math.ceil(line.dataset.day / 7) !== week) continue;
       line.querySelector(".score")?.remove();
       const [own, times] = score(mine.filter((name) => day(name) === Number(line.dataset.day)));
       if (times) line.firstChild.append(make("span", { className: "tag score" }, `${own} of ${MOST * times} points`));
@@ -118,6 +142,6 @@
     place.append(forget);
   }
 
-  document.querySelectorAll(".admonition:is(.predict, .calculate, .measure)").forEach(play);
+  document.querySelectorAll(".admonition:is(.predict, .quiz, .calculate, .measure)").forEach(play);
   document.querySelectorAll(".week-score").forEach(sum);
 })();

@@ -1,4 +1,4 @@
-"""The site's own first week in headless Chromium: each guess is made, changed, kept over a reload
+"""The site's own days in headless Chromium: each guess is made, changed, kept over a reload
 and scored, exercises know right from wrong, and the sliders say what the recordings and the count
 of sectors say."""
 
@@ -11,7 +11,9 @@ from anatomy.chapters.coalescing.sectors import sectors, useful_share
 from tests.browser.test_curriculum import box, guess, told, unfold
 from tests.fakes.sites import CHECKOUT
 
-DAYS = sorted(path.stem for path in (CHECKOUT / "docs" / "curriculum").glob("day_*.md"))
+PAGES = sorted((CHECKOUT / "docs" / "curriculum").glob("day_*.md"))
+# A day that looks back predicts nothing: test_reflection.py.
+DAYS = [path.stem for path in PAGES if "!!! predict" in path.read_text(encoding="utf-8")]
 POINTS = {1.0: 10, 2.0: 7, 0.5: 7, 30.0: 0}  # by the factor that a guess is off
 BASES = r"(?:FLOP/s|B/s|FLOP/B|B|s)"
 SIZES = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20}
@@ -43,11 +45,18 @@ def answers(page, name: str) -> list[str]:
     return box(page, name).locator("details.answer :is(.measured, .right)").all_text_contents()
 
 
-def test_a_week_is_guessed_kept_and_scored(opened, address):
+def waits(page, kinds: str) -> bool:
+    """Whether a box has a gap in its answer, for a recording that has still to be made."""
+    return page.locator(f".admonition:is({kinds}) details.answer .gap-inline").count() > 0
+
+
+def test_weeks_are_guessed_kept_and_scored(opened, address):
     page = opened(f"curriculum/{DAYS[0]}/")
     expected, factors = {}, [*POINTS]
     for day in DAYS:
         page.goto(f"{address}curriculum/{day}/", wait_until="load")
+        if waits(page, ".predict"):
+            continue
         said, points = {}, {}
         for at, (name, unit) in enumerate(boxes(page, ".predict").items()):
             first = answers(page, name)[0]
@@ -78,23 +87,27 @@ def test_a_week_is_guessed_kept_and_scored(opened, address):
                 assert told(page, name) in beside.text_content()
         assert len(said) >= 2
         expected[int(day[-2:])] = sum(points.values()), 10 * len(said)
-    page.evaluate(
-        'localStorage.setItem(\'anatomy-guess d08-next\', \'{"said": "1", "points": 10}\')'
-    )
-    page.goto(f"{address}curriculum/week_1/", wait_until="load")
-    for day, (total, most) in expected.items():
-        shown = page.locator(f"li[data-day='{day}'] .score").text_content()
-        assert shown == f"{total} of {most} points"
-    total, most = (sum(each) for each in zip(*expected.values(), strict=True))
-    assert 0 < total < most
-    shown = page.inner_text(".week-score")
-    assert f"Your score: {total} of {most} points, from {most // 10} guesses." in shown
+    assert len(expected) >= 7
+    other = 'localStorage.setItem(\'anatomy-guess d15-next\', \'{"said": "1", "points": 10}\')'
+    page.evaluate(other)
+    for week in {math.ceil(day / 7) for day in expected}:
+        page.goto(f"{address}curriculum/week_{week}/", wait_until="load")
+        mine = {day: each for day, each in expected.items() if math.ceil(day / 7) == week}
+        for day, (total, most) in mine.items():
+            shown = page.locator(f"li[data-day='{day}'] .score").text_content()
+            assert shown == f"{total} of {most} points"
+        total, most = (sum(each) for each in zip(*mine.values(), strict=True))
+        assert 0 < total < most
+        shown = page.inner_text(".week-score")
+        assert f"Your score: {total} of {most} points, from {most // 10} guesses." in shown
 
 
 @pytest.mark.parametrize("day", DAYS)
 def test_an_exercise_knows_the_answer_that_it_folds_away(opened, day):
     page = opened(f"curriculum/{day}/")
     asked = boxes(page, ".calculate, .measure")
+    if waits(page, ".calculate, .measure"):
+        pytest.skip("it is not recorded there yet")
     for name, unit in asked.items():
         low, _, high = answers(page, name)[0].partition(" to ")
         right = number(high or low, unit)

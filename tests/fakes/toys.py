@@ -83,12 +83,20 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
     "ladder.training": TRACED
     | {"width": 32, "batch": 2, "sequence": 16, "iters": 6, "budget_s": 0.05},
+    "profiling.overhead": {"device": "cpu", "scale": 0.01, "rounds": 1},
     "roofline.first_layer": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
     "roofline.operations": {"device": "cpu", "scale": 1e-6, "iters": 6, "budget_s": 0.02},
+    "capture.calls": TRACED | {"scale": 1e-5, "iters": 6, "budget_s": 0.05},
+    "fusion.chains": TRACED | {"scale": 1e-5, "iters": 6, "budget_s": 0.05},
+    "fusion.patterns": TRACED | {"scale": 0.005, "iters": 6, "budget_s": 0.05},
+    "fusion.matmuls": TRACED | {"scale": 0.01, "iters": 6, "budget_s": 0.05},
     "autograd_graph.census": NARROW | {"seq": 16},
     "autograd_graph.nodes": NARROW | {"seq": 16, "repeats": 2},
     "autograd_graph.costs": NARROW | QUICK | {"longest": 128, "side": 32, "scale": 0.1},
     "autograd_graph.traced": NARROW | {"seq": 16},
+    "dispatch.keys": {"device": "cpu"},
+    "timing.ways": {"device": "cpu", "side": 16, "iters": 6},
+    "timing.equals": {"device": "cpu", "side": 16, "samples": 48},
     "autograd_graph.compiled": NARROW | QUICK | {"seq": 16, "backend": "aot_eager"},
 }
 TOY = {name: {"device": "cpu"} for name in signatures.experiments()} | SIZES
@@ -109,6 +117,8 @@ OTHER_FORMS = (
     "checkpointing.traps",
     "accumulation.gradients",
     *("ladder.graphs", "ladder.autotuned"),
+    *("dispatch.keys", "timing.equals"),
+    *("capture.catalogue", "capture.code"),
     *("autograd_graph.census", "autograd_graph.nodes", "autograd_graph.traced"),
 )
 # Tables in which several comparisons share an operation, each with a control of its own.

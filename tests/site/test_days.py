@@ -34,6 +34,12 @@ FORGOTTEN = {
     "day_05": ("size - 1", "0"),  # an element across the end of a sector
     "day_06": ("min(peak, bandwidth * intensity)", "bandwidth * intensity"),
     "day_07": ("on.l2_bytes / 2", "on.l2_bytes"),
+    "day_08": ("1 + floor", "1"),  # that equals differ, too
+    "day_09": (" and key in table", ""),  # that an operator has no code for some keys
+    "day_10": ("merged and not merged[-1][2]", "False"),  # that free neighbours become one
+    "day_11": ("max(start, reached)", "start"),  # that two streams run at the same time
+    "day_12": ("values[place]", "values[-1]"),  # that a line may take an older value
+    "day_13": (' or op.kind == "matmul"', ""),  # that a matmul waits for whole matrices
 }
 
 

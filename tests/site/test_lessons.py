@@ -95,3 +95,22 @@ def test_the_bar_of_a_day_joins_the_sections_of_a_part():
         ("s8", "project", "20"),
         ("s9", "close", "10"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "says"),
+    [
+        ("<p>One?</p>", "<p>Yes.</p>", "ends with a name"),
+        ('<p id="d14-x">One?</p>', "<p>Yes.</p>", "a data-unit, or a list of choices"),
+        ('<p id="d14-x" data-unit="ms">One?</p>', "<p>Yes.</p>", "no measured figure"),
+        ('<p id="d14-x" data-unit="ms">One?</p>', '<span class="measured">3 ms</span>', ""),
+    ],
+)
+def test_a_quiz_asks_as_a_guess_does(question, answer, says):
+    box = f'<div class="admonition quiz"><p class="admonition-title">1.</p>{question}'
+    fold = f'<details class="answer"><summary>Answer</summary>{answer}</details></div>'
+    minutes = (
+        f'<h2 data-minutes="{lessons.MINUTES}" id="all">The quiz<a class="headerlink"></a></h2>'
+    )
+    found = [said for _, said in lessons.problems(minutes + box + fold, 14)]
+    assert len(found) == bool(says) and all(says in each for each in found)

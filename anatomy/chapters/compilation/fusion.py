@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.trips import BOX, DROP, LEFT, Kernel, panel
 from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
 from anatomy.record.showing import current, selectors
@@ -14,27 +15,14 @@ from anatomy.table.errors import BadParameter
 
 FUSED, EAGER = "0 breaks", "eager"
 LEAST_TRIPS = 2  # of one kernel for all: it reads the tensor once, and writes it once
-BOX, DROP, GAP = 26.0, 30.0, 46.0  # pixels: a kernel, the way to HBM, between two panels
-
-
-class Kernel(NamedTuple):
-    """One eager operation: what it does, and what it reads and writes of the tensor's size."""
-
-    does: str
-    reads: tuple[str, ...]
-    writes: str
-
-    @property
-    def trips(self) -> int:
-        """How often a tensor goes between HBM and the SMs."""
-        return len(self.reads) + 1
+GAP = 46.0  # pixels between two panels
 
 
 # The layer of `compilation.breaks`, relu(x) * weight + x, as eager PyTorch runs it.
 LAYER = (
-    Kernel("relu(x)", ("x",), "r"),
-    Kernel("r * w", ("r",), "p"),
-    Kernel("p + x", ("p", "x"), "x"),
+    Kernel("relu(x)", ("x",), ("r",)),
+    Kernel("r * w", ("r",), ("p",)),
+    Kernel("p + x", ("p", "x"), ("x",)),
 )
 
 
@@ -113,48 +101,20 @@ def _one(table: list[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
 def _panels(sheet: Canvas, told: Mapping[str, Told], layers: int) -> None:
     desk = sheet.width > 500
     across = sheet.width - 215 if desk else sheet.width
-    top = _panel(sheet, 16, across, "Eager: three kernels for each layer", LAYER, BAD)
+    places = len(LAYER)
+    top = panel(sheet, 16, across, "Eager: three kernels for each layer", LAYER, places, BAD)
     _said(sheet, told[EAGER], f"{trips(1)} trips × {layers} layers", top, across, BAD)
     down = GAP if desk else GAP + 62
-    whole = (Kernel(f"all {layers} layers", ("x",), "x"),)
-    top = _panel(sheet, top + down, across, "Compiled: one kernel for all layers", whole, GOOD)
+    whole = (Kernel(f"all {layers} layers", ("x",), ("x",)),)
+    title = "Compiled: one kernel for all layers"
+    top = panel(sheet, top + down, across, title, whole, places, GOOD)
     _said(sheet, told[FUSED], "1 read + 1 write", top, across, GOOD)
-
-
-def _panel(
-    sheet: Canvas, top: float, across: float, title: str, kernels: tuple[Kernel, ...], colour: str
-) -> float:
-    """Kernels on the SMs above, HBM below, an arrow for each trip; returns where HBM begins."""
-    sheet.words(1, top, title, bold=True)
-    left, y = 40.0, top + 12
-    hbm = y + BOX + DROP
-    sheet.words(1, y + 17, "SMs", colour=MUTED)
-    sheet.words(1, hbm + 13, "HBM", colour=MUTED)
-    sheet.box(left, hbm, across - left - 1, 18, fill=LINE)
-    each = (across - left) / len(LAYER)
-    for at, kernel in enumerate(kernels):
-        x, width = left + at * each, (each if len(kernels) > 1 else 1.5 * each) - 12
-        sheet.box(x, y, width, BOX, fill=colour, opacity=0.22, edge=colour)
-        sheet.words(x + width / 2, y + 17, kernel.does, anchor="middle", code=True, size=11.5)
-        _trips(sheet, kernel, x, width, y + BOX, hbm, colour)
-    return hbm
-
-
-def _trips(sheet: Canvas, kernel: Kernel, x: float, width: float, sm: float, hbm: float, colour):
-    """Reads go up and writes come down; each has the name of its tensor beside it."""
-    step = width / (kernel.trips + 1)
-    for number, name in enumerate((*kernel.reads, kernel.writes), start=1):
-        at = x + number * step
-        write = number == kernel.trips
-        ends = ((at, sm + 2), (at, hbm - 2)) if write else ((at, hbm - 2), (at, sm + 2))
-        sheet.line(*ends, colour=colour, thick=1.6, arrow=True)
-        sheet.words(at + 6, (sm + hbm) / 2 + 4, name, code=True, size=10.5, colour=MUTED)
 
 
 def _said(sheet: Canvas, told: Told, how: str, hbm: float, across: float, colour: str) -> None:
     """The sums of a panel: at its right on a desk, under it on a phone."""
     desk = sheet.width > 500
-    x, y = (across + 14, hbm - DROP - BOX + 4) if desk else (40.0, hbm + 36)
+    x, y = (across + 14, hbm - DROP - BOX + 4) if desk else (LEFT, hbm + 36)
     if desk:
         sheet.box(across + 4, y - 12, 1.5, 74, fill=QUIET)
     sheet.words(x, y, how, size=12)

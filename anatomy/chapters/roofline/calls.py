@@ -8,25 +8,13 @@ from torch.nn import functional as F
 
 from anatomy.chapters.roofline.counts import CLASSES, COLUMNS, HEAD, SMALL, Sizes, matmuls
 from anatomy.numerics import agreement, formats
-from anatomy.parts import attention, grid, products
+from anatomy.parts import attention, products
 from anatomy.table.errors import DeviceError
 
 Call = Callable[[], Tensor | list[Tensor]]
 Pair = tuple[Call, Call]  # what is timed, and its exact result
 
 PARAMETERS = 16  # tensors of the optimizer
-
-
-def refusal(act: Callable[[], object]) -> str:
-    """Why `act` can't be done here, by an error that was foreseen; empty where it can. Unlike
-    `grid.attempt` it leaves what was compiled as it is."""
-    try:
-        act()
-    except Exception as error:
-        if why := grid.note_of(error, (RuntimeError,)):
-            return why
-        raise
-    return ""
 
 
 def elementwise(s: Sizes, where: torch.device) -> dict[str, Pair]:

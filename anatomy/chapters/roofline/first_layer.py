@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.roofline import requirements
-from anatomy.chapters.roofline.calls import refusal
 from anatomy.chapters.roofline.requirements import LAYERS, ON_CPU, layer_sides
 from anatomy.comparison import compare
 from anatomy.numerics import formats
@@ -100,7 +99,7 @@ def _timed(
     run[COMPILED] = torch.compile(layer, backend=backend, dynamic=False)
     calls = {way: partial(run[way], *given[FORMATS[way]]) for way in ways}
     exact = {way: partial(_exact, *given[FORMATS[way]]) for way in ways}
-    refused = {way: why for way, call in calls.items() if (why := refusal(call))}
+    refused = {way: why for way, call in calls.items() if (why := grid.refusal(call))}
     calls = {way: call for way, call in calls.items() if way not in refused}
     # Of the host no ceiling is known, so its row has nothing to be a share of.
     counted = op in LAYERS

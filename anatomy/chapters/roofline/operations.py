@@ -138,7 +138,7 @@ def _timed(
         for name, (call, exact) in pairs.items():  # one by one: a wrong one costs its own row alone
             allowed = calls.ALLOWED.get(name)
             check = partial(agreement.check, {name: call}, {name: exact}, allowed)
-            if why := calls.refusal(check):
+            if why := grid.refusal(check):
                 refused[name] = why
         there = {name: group[name] for name in pairs if name not in refused}
         if not there:

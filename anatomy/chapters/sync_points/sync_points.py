@@ -16,8 +16,8 @@ from anatomy.chapters.sync_points.judged import NO_WAIT as ASYNC
 from anatomy.chapters.sync_points.judged import predicted
 from anatomy.chapters.sync_points.requirements import bench_sides
 from anatomy.chapters.sync_points.synchronizations import found_in, with_shares, with_wait
-from anatomy.chapters.sync_points.trace import MOST_STEPS
 from anatomy.comparison import compare
+from anatomy.diagnosis.traces import MOST_STEPS
 from anatomy.numerics import formats
 from anatomy.parts import grid, memory
 from anatomy.parts.grid import joined, with_counts

@@ -2,7 +2,7 @@
 
 `[[days: all]]` is the whole curriculum, `[[days: phase 1]]` two weeks and `[[days: week 1]]` seven
 days, as Markdown whose headings stand in the page's table of contents. What is written is linked,
-and what is not says so.
+and what is not says so. In a sentence, `[[days: day 2]]` or `[[days: Day 2]]` links where it can.
 """
 
 import re
@@ -16,17 +16,20 @@ from anatomy.record.showing import Showing
 from anatomy.table.errors import BadParameter
 
 UNWRITTEN = '<span class="tag">not written yet</span>'
-_ASKED = re.compile(r"all|(?P<kind>phase|week) (?P<number>\d+)")
+_ASKED = re.compile(r"all|(?P<kind>phase|week|[dD]ay) (?P<number>\d+)")
 
 
 def days(showing: Showing, asked: str, spec: str) -> str:
     """What `[[days: ...]]` stands for."""
     wanted = _ASKED.fullmatch(asked)
     if spec or not wanted:
-        raise BadParameter(f"{asked!r}: ask for `all`, `phase N` or `week N`, and nothing more.")
+        ask = "`all`, `phase N`, `week N` or `day N`"
+        raise BadParameter(f"{asked!r}: ask for {ask}, and nothing more.")
     if not wanted["kind"]:
         return Markdown("\n\n".join(_phase(showing, each) for each in outline.parts("phase")))
-    about = outline.numbered(wanted["kind"], int(wanted["number"]))
+    about = outline.numbered(wanted["kind"].lower(), int(wanted["number"]))
+    if about.kind == "day":
+        return linked(showing, about, asked)
     if about.kind == "week":
         return Markdown(_days(showing, about, long=True))
     shown = (
@@ -38,11 +41,16 @@ def days(showing: Showing, asked: str, spec: str) -> str:
 
 def linked(showing: Showing, about: Part, text: str = "") -> str:
     """A text, by default its name, as HTML: a link where the page about it is written."""
-    text = escape(text or about.name)
+    text, there = escape(text or about.name), address(showing, about)
+    return f'<a href="{escape(there)}">{text}</a>' if there else text
+
+
+def address(showing: Showing, about: Part) -> str | None:
+    """Where the page about it is; None where it is not written."""
     for page, front in frontmatter.of_site(showing).items():
         if getattr(front, about.kind) == about.number:
-            return f'<a href="{escape(showing.link_to(page))}">{text}</a>'
-    return text
+            return showing.link_to(page)
+    return None
 
 
 def _phase(showing: Showing, phase: Part) -> str:

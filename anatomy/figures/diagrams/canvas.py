@@ -5,7 +5,8 @@ stylesheet, which differ in light and dark. A diagram is one image with a label;
 figures stands in its text too, so that nothing is told by colour alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
 from math import ceil
 
@@ -32,6 +33,7 @@ class Canvas:
     def __init__(self, width: float) -> None:
         self.width = width
         self.height = 0.0
+        self.linked = False
         self._parts: list[str] = []
 
     def box(
@@ -119,6 +121,17 @@ class Canvas:
             y += 1.35 * size
         return y
 
+    @contextmanager
+    def link(self, address: str | None) -> Iterator[None]:
+        """What is drawn inside leads there; to nowhere without an address."""
+        before, self._parts = self._parts, []
+        yield
+        drawn = "".join(self._parts)
+        if address:
+            self.linked = True
+            drawn = _tag("a", href=address).removesuffix("/>") + f">{drawn}</a>"
+        self._parts = [*before, drawn]
+
     def key(
         self, y: float, marks: Mapping[str, str], *, opacity: float = 1.0
     ) -> tuple[float, float]:
@@ -140,7 +153,8 @@ class Canvas:
         """The picture; the stylesheet shows the one whose `kind`, `wide` or `narrow`, suits."""
         size = {"width": self.width, "height": ceil(self.height)}
         box = {"viewBox": f"0 0 {self.width:g} {ceil(self.height)}", "font_family": FONT}
-        hidden = {"aria_hidden": "true", "focusable": "false", f"data_{kind}": ""}
+        hidden = {} if self.linked else {"aria_hidden": "true", "focusable": "false"}
+        hidden |= {f"data_{kind}": ""}
         inside = "".join(self._parts)
         return _tag("svg", **hidden, **size, **box).removesuffix("/>") + f">{inside}</svg>"
 
@@ -182,11 +196,13 @@ def wide(text: str, size: float = WORDS, *, code: bool = False, bold: bool = Fal
 
 
 def both(draw: Callable[[Canvas], None], label: str) -> str:
-    """A diagram for a desk and for a phone; who can't see it is told the label."""
-    drawn = []
+    """A diagram for a desk and for a phone; who can't see it is told the label, and what it links
+    to."""
+    drawn, role = [], "img"
     for kind, width in WIDTHS.items():
         canvas = Canvas(width)
         draw(canvas)
         drawn.append(canvas.svg(kind))
+        role = "group" if canvas.linked else role
     both = "".join(telling(*drawn))
-    return f'<div class="chart diagram" role="img" aria-label="{escape(label)}">{both}</div>'
+    return f'<div class="chart diagram" role="{role}" aria-label="{escape(label)}">{both}</div>'

@@ -7,9 +7,9 @@ from base64 import b64decode
 
 import pytest
 
-from anatomy.chapters.sync_points import timelines
-from anatomy.chapters.sync_points.timelines import timeline as shown
+from anatomy.figures.diagrams import timelines
 from anatomy.figures.diagrams.lanes import COPY, KERNEL, LAUNCH, WAIT
+from anatomy.figures.diagrams.timelines import timeline as shown
 from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.chapters.sync_points.sync_points_rows import events, timeline

@@ -88,6 +88,11 @@ def test_the_whole_curriculum_names_every_day_and_each_phase_is_a_heading():
     assert phase.count("## ") == 2 and "8 GPUs" in phase
 
 
+def test_a_day_in_a_sentence_is_its_place_and_a_link_where_it_is_written():
+    assert listed("day 2", day_02="day: 2") == '<a href="day_02.md">day 2</a>'
+    assert listed("Day 3", day_02="day: 2") == "Day 3"
+
+
 @pytest.mark.parametrize(
     ("asked", "says"), [("week", "ask for"), ("week 11", "weeks 1 to 10"), ("weak 1", "ask for")]
 )

@@ -19,6 +19,7 @@ from anatomy.table import kernel_names, units
 from anatomy.table.errors import BadParameter, UnknownName
 
 DRAWN = ("CPU", "GPU")  # lanes that are drawn, from above; others are in the download alone
+PARTS = "step"  # lane of the parts of a step, which stand over these by their names
 GPU = "GPU"
 LARGEST_BYTES = 300_000  # of a trace to download, compressed
 # Kind of event -> its colour, and how its box looks beside that: never colour alone.
@@ -100,7 +101,8 @@ def _shown(found: Found, wanted: Sequence[str] | None) -> str:
     if not runs:
         reason = next((row["note"] for row in table if row.get("note")), "there are no events")
         return f'<p class="why">{escape(reason)}</p>'
-    drawn = {run: [row for row in events if row["lane"] in DRAWN] for run, events in runs.items()}
+    lanes = (*DRAWN, PARTS)
+    drawn = {run: [row for row in events if row["lane"] in lanes] for run, events in runs.items()}
     each = figures.twin(_events(drawn)) + _download(found.name, runs)
     return _chart(runs, drawn) + _summary(runs) + each
 
@@ -129,8 +131,12 @@ def _lanes(sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float) ->
         y = sheet.height + 26
         sheet.words(0, y, run, bold=True)
         y += 8
+        parts = [row for row in events if row["lane"] == PARTS]
+        y += 16 if parts else 0
+        for row in parts:
+            lanes.part(y - 4, row["start_s"], row["end_s"], str(row["variant"]), 2 * LANE)
         lanes.pair(y)
-        for row in events:
+        for row in (row for row in events if row["lane"] in DRAWN):
             colour, look = KINDS[row["kind"]]
             level = y + LANE * DRAWN.index(row["lane"])
             told = f"{row['kind']} {_name(row)}, {_start(row)} into {run}: {_lasts(row)}"

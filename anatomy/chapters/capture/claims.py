@@ -1,0 +1,128 @@
+"""What six ways to capture a function make of it, put to runs of each and to their times."""
+
+from collections.abc import Iterable
+
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.table import Table, over_control
+from anatomy.judge.rows import Row
+
+CATALOGUE, CALLS, CODE = (Need(f"capture.{name}") for name in ("catalogue", "calls", "code"))
+TRACE, SCRIPT, FX, EXPORT, COMPILE = (
+    *("jit.trace", "jit.script", "fx.symbolic_trace"), "export", "compile",
+)  # fmt: skip
+ON_DATA = ("if on a tensor", "while on a tensor")
+BRANCHES = (*ON_DATA, "if on a shape")
+RIGHT = ("right", "graph break")
+SMALL, LARGE = "small input", "large input"
+NEARLY = 1.05  # as fast, to who waits for it
+# What each language calls what the code of x.cos().cos() does.
+READS, WRITES, COSINES = ("tl.load(", "loadu("), (".store(",), ("cos(",)
+
+
+def _judged(rows: Iterable[Row], outcomes: tuple[str, ...]) -> Cases:
+    cases = Cases()
+    for row in rows:
+        with cases.at(function=row["op"]) as case:
+            case(row["outcome"] in outcomes, said=f"{row['op']} {row['outcome']}")
+    return cases
+
+
+@claim(CATALOGUE)
+def trace_bakes_branches(catalogue: Table) -> Finding:
+    """Of three functions with a branch or a loop jit.trace returns a wrong answer for an input that
+    goes another way than the example."""
+    cases = _judged(catalogue.select(variant=TRACE, op=BRANCHES), ("wrong answer",))
+    return cases.finding(f"Traced: {cases.said()}.")
+
+
+@claim(CATALOGUE)
+def jit_is_an_option(catalogue: Table) -> Finding:
+    """jit.trace and jit.script are each right on one function or more, and each gives no warning
+    that it is deprecated."""
+    cases = Cases()
+    for way in (TRACE, SCRIPT):
+        rows = catalogue.select(variant=way)
+        right = sum(row["outcome"] in RIGHT for row in rows)
+        with cases.at(asked="whether it works", way=way) as case:
+            case(right > 0, said=f"{way} is right on {right} of {len(rows)}")
+        with cases.at(asked="whether it is kept up", way=way) as case:
+            old = any(row["deprecated"] for row in rows)
+            case(not old, said=f"{way} {'warns' if old else 'does not warn'} that it is deprecated")
+    return cases.finding(f"{cases.said()}.")
+
+
+@claim(
+    CATALOGUE,
+    statement="torch.compile is right on all eight functions, on some of them in pieces.",
+    topic="graph capture",
+)
+def compile_is_never_wrong(catalogue: Table) -> Finding:
+    """Of every function of the catalogue, compiled, both answers are right, and so is what it
+    prints."""
+    cases = _judged(catalogue.select(variant=COMPILE), RIGHT)
+    return cases.finding(f"Compiled: {cases.said()}.")
+
+
+@claim(
+    CATALOGUE,
+    statement="torch.export refuses a branch on data instead of guessing it.",
+    topic="graph capture",
+)
+def export_refuses_branches(catalogue: Table) -> Finding:
+    """An if and a while on a tensor's value each raise an error when they are exported."""
+    cases = _judged(catalogue.select(variant=EXPORT, op=ON_DATA), ("error",))
+    return cases.finding(f"Exported: {cases.said()}.")
+
+
+@claim(
+    CALLS,
+    statement="A graph that is captured and not compiled runs no faster than eager.",
+    topic="graph capture",
+)
+def a_graph_alone_saves_nothing(calls: Table) -> Finding:
+    """On a large input fx and export take at least 0.95 of the time of eager."""
+    cases = Cases()
+    for way in (FX, EXPORT):
+        with cases.at(way=way) as case:
+            ratio = over_control(calls.row(way, op=LARGE))
+            case(ratio.at_least(1 / NEARLY), ratio, f"{way} {ratio.text}")
+    return cases.finding(f"Over eager: {cases.said()}.")
+
+
+@claim(
+    CALLS,
+    statement="On a large input the compiled function is at least twice as fast as the eager one.",
+    topic="graph capture",
+)
+def compiling_halves_a_large_call(calls: Table) -> Finding:
+    """Six operations on each element, in one kernel in place of six."""
+    ratio = over_control(calls.row(COMPILE, op=LARGE))
+    return answer(ratio.at_most(0.5), f"Compiled over eager: {ratio.text}.", ratio)
+
+
+@claim(
+    CALLS,
+    statement="On a small input, too, the compiled function is faster than the eager one.",
+    topic="graph capture",
+)
+def small_calls_gain_too(calls: Table) -> Finding:
+    """A thousand elements, where the host is what both wait for."""
+    ratio = over_control(calls.row(COMPILE, op=SMALL))
+    return answer(ratio.says("faster"), f"Compiled over eager: {ratio.text}.", ratio)
+
+
+@claim(
+    CODE,
+    statement="x.cos().cos() compiles to one read, two cosines and one write.",
+    topic="fusion",
+)
+def two_cosines_are_one_kernel(code: Table) -> Finding:
+    """Counted in the code of the kernel that the compiler wrote."""
+    row = code.row("kernel")
+    if not row.get("generated"):
+        raise Unmeasured(row.get("note") or "no code was recorded")
+    reads, cosines, writes = (
+        sum(row["generated"].count(name) for name in names) for names in (READS, COSINES, WRITES)
+    )
+    seen = f"{reads} reads, {cosines} cosines, {writes} writes in its kernel."
+    return answer((reads, cosines, writes) == (1, 2, 1), seen, Measured.counted(reads + writes))

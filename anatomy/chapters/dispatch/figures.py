@@ -1,0 +1,72 @@
+"""A call's way through the dispatch keys: where it stops, what it falls through, and its time."""
+
+from collections.abc import Mapping, Sequence
+
+from anatomy.figures import framing
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import GOOD, INK, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.text import spans
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.record.showing import current
+from anatomy.table import units
+
+BOX, BETWEEN = 21.0, 13.0  # pixels: the height of a key, and the arrow to the next one
+
+
+def ways(labels: Mapping[str, str], *, caption: str | None = None) -> str:
+    """Calls with the keys on their way, in order, over a bar as long as the call takes the CPU.
+
+        ways({"torch.add": "torch.add(x, y)", "requires_grad": "the same, recorded"})
+
+    Args:
+        labels: Rows of `dispatch.calls`, and what the drawing calls them.
+    """
+    found = current().find("dispatch.calls")
+
+    def draw() -> str:
+        table = rows.select(found.recording.rows, op="one call")
+        if all(units.missing(row.get("median_s")) for row in table):
+            return spans.gap_because(table[0].get("note") or "not measured")
+        shown = rows.select(table, variants=list(labels))
+        label = "; ".join(
+            f"{labels[row['variant']]}: {row['keys']}, {rows.printed(row, 'median_s')}"
+            for row in shown
+        )
+        return canvas.both(lambda sheet: _drawn(sheet, shown, labels), f"{label}.")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _drawn(sheet: Canvas, shown: Sequence[Row], labels: Mapping[str, str]) -> None:
+    most = max(row["median_s"] for row in shown)
+    for row in shown:
+        y = sheet.height + (14 if sheet.height else 2)
+        sheet.words(1, y + 12, labels[row["variant"]], code=True, bold=True)
+        time = rows.printed(row, "median_s")
+        sheet.words(sheet.width - 2, y + 12, time, anchor="end", bold=True)
+        long = (sheet.width - 2) * row["median_s"] / most
+        sheet.box(1, y + 19, long, 5, fill=GOOD, opacity=0.75)
+        _keys(sheet, y + 31, row)
+    key = "filled: runs code; dashed: has none for this operator"
+    sheet.words(1, sheet.height + 16, key, size=11, colour=MUTED)
+
+
+def _keys(sheet: Canvas, y: float, row: Row) -> None:
+    """What the call passes, from left to right, in as many lines as it takes."""
+    x, enters = 1.0, row.get("enters")
+    keys = ([f"[{enters}]"] if enters else []) + (row.get("keys") or "").split(", ")
+    for number, key in enumerate(filter(None, keys)):
+        python, empty = key.startswith("["), key.startswith("(")
+        text = key.strip("[]()")
+        long = canvas.wide(text, 11, bold=True) + 14  # as wide as keys with their capitals are
+        if x > 1 and x + BETWEEN + long > sheet.width - 1:
+            x, y = 1.0, y + BOX + 5
+        if number:
+            sheet.line((x, y + BOX / 2), (x + BETWEEN - 2, y + BOX / 2), colour=MUTED, arrow=True)
+            x += BETWEEN
+        fill, edge = (QUIET if python else GOOD), (LINE if empty else MUTED)
+        look = {"dashed": True} if empty else {"fill": fill, "opacity": 0.2}
+        sheet.box(x, y, long, BOX, edge=edge, round_=4, **look)
+        sheet.words(x + 7, y + 15, text, size=11, colour=MUTED if empty else INK)
+        x += long

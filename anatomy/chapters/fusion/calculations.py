@@ -1,0 +1,29 @@
+"""Answers of the exercises on fusion."""
+
+from anatomy.chapters.fusion.requirements import SIDE
+from anatomy.figures.curriculum.calculations import calculation
+
+
+def _long_over_short(op: str, name: str) -> None:
+    rows = {n: f'fusion.chains.{op}."compiled, {n}".median_s' for n in (1, 32)}
+
+    @calculation(name, unit="x", long=rows[32], short=rows[1])
+    def over(long: float, short: float) -> float:
+        """Time of the compiled chain of 32 over that of one operation, compiled."""
+        return long / short
+
+
+_long_over_short("multiplications", "fused-multiplications-32-over-1")
+_long_over_short("cosines", "fused-cosines-32-over-1")
+
+
+@calculation("gate-at-a-copys-rate", unit="s", copy="limit:copy")
+def gate_at_a_copys_rate(copy: float) -> float:
+    """Ten trips of a tensor of 8192 x 8192 floats, at the bandwidth of a copy."""
+    return 10 * 4 * SIDE**2 / copy
+
+
+@calculation("fused-gate-at-a-copys-rate", unit="s", copy="limit:copy")
+def fused_gate_at_a_copys_rate(copy: float) -> float:
+    """Four trips of a tensor of 8192 x 8192 floats, at the bandwidth of a copy."""
+    return 4 * 4 * SIDE**2 / copy

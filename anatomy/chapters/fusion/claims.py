@@ -1,0 +1,212 @@
+"""What is said of operator fusion, put to chains, patterns and matmuls."""
+
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.table import Table, over_control, speed_up, trusted
+from anatomy.judge.rows import Row
+from anatomy.table import units
+
+CHAINS, PATTERNS, MATMULS = (Need(f"fusion.{name}") for name in ("chains", "patterns", "matmuls"))
+ATTENTION = Need("attention.backends")
+EAGER, COMPILED, TEMPLATE = "eager", "compiled", "Triton template"
+EPILOGUE, PROLOGUE, PAIR = "relu(a @ b + bias)", "a @ int8.to(bf16)", "a @ b @ c"
+ROWS = ("softmax by hand", "x / x.sum(-1)")
+WHOLE = ("x / x.sum()", "x / x.sum(), 1024 elements")
+FULL, VECTORS = "gate, full w and b", "gate, vectors"
+NO_LIST = "no kernels were listed: that takes CUPTI, and a GPU"
+NEARLY = 1.05  # as fast, to who waits for it
+FREE = 1.1  # what an operation may add to a chain and still be called free
+
+
+def kernels(row: Row) -> Measured:
+    """Kernels that one call launches."""
+    if units.missing(trusted(row).get("launched")):
+        raise Unmeasured(row.get("note") or NO_LIST)
+    return Measured.counted(row["launched"], "count")
+
+
+def _several(patterns: Table, *ops: str, way: str = COMPILED) -> Cases:
+    """Whether each pattern is more than one kernel."""
+    cases = Cases()
+    for op in ops:
+        with cases.at(pattern=op) as case:
+            count = kernels(patterns.row(way, op=op))
+            case(count.value > 1, count, f"{op} {count.text}")
+    return cases
+
+
+# ---- Chains.
+
+
+@claim(
+    CHAINS,
+    statement="A compiled chain of 32 multiplications takes as long as one multiplication.",
+    topic="fusion",
+)
+def a_fused_chain_is_one_trip(chains: Table) -> Finding:
+    """Within a tenth, on a tensor that no cache holds."""
+    ratio = chains.ratio("compiled, 32", "compiled, 1", op="multiplications")
+    return answer(ratio.at_most(FREE), f"32 over 1, compiled: {ratio.text}.", ratio)
+
+
+@claim(
+    CHAINS,
+    statement="An eager chain of 32 multiplications takes 32 times as long as one.",
+    topic="fusion",
+)
+def eager_chains_pay_every_trip(chains: Table) -> Finding:
+    """Within a tenth."""
+    ratio = chains.ratio("eager, 32", "eager, 1", op="multiplications")
+    return answer(ratio.near(32), f"32 over 1, eager: {ratio.text}.", ratio)
+
+
+@claim(CHAINS, statement="In x.cos().cos() the second cosine is free, compiled.", topic="fusion")
+def the_second_cosine_is_free(chains: Table) -> Finding:
+    """Two cosines take at most a tenth longer than one, in one kernel each."""
+    ratio = chains.ratio("compiled, 2", "compiled, 1", op="cosines")
+    return answer(ratio.at_most(FREE), f"Two over one, compiled: {ratio.text}.", ratio)
+
+
+@claim(
+    CHAINS,
+    statement="Fused arithmetic is not free for ever: 32 cosines take longer than their trip.",
+    topic="fusion",
+)
+def fused_chains_meet_the_ridge(chains: Table) -> Finding:
+    """32 cosines in one kernel take at least twice as long as one."""
+    ratio = chains.ratio("compiled, 32", "compiled, 1", op="cosines")
+    return answer(ratio.at_least(2.0), f"32 over 1, compiled: {ratio.text}.", ratio)
+
+
+# ---- What is one kernel.
+
+
+@claim(PATTERNS)
+def pointwise_needs_same_shapes(patterns: Table) -> Finding:
+    """A multiplication and an addition with a row and a column, and a sine of gathered rows, are
+    more than one kernel."""
+    cases = _several(patterns, "x * row + column", "x[order].sin()")
+    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+
+
+@claim(PATTERNS, MATMULS)
+def other_consumers_never_fuse(patterns: Table, matmuls: Table) -> Finding:
+    """A sum that takes squares, the sums of a softmax, and a matmul that takes a conversion are
+    more than one kernel each."""
+    cases = _several(patterns, "(x * x).sum(-1)", ROWS[0])
+    cases += _several(matmuls, PROLOGUE, way=TEMPLATE)
+    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+
+
+@claim(PATTERNS)
+def nothing_shared_never_fuses(patterns: Table) -> Finding:
+    """A sine and a cosine of different tensors are two kernels, by default and with the option
+    combo_kernels."""
+    cases = _several(patterns, "x.sin(), y.cos()", "x.sin(), y.cos(), combo kernels")
+    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+
+
+@claim(PATTERNS)
+def reductions_come_first(patterns: Table) -> Finding:
+    """A softmax, and a division by the sum of a row or of all, are more than one kernel."""
+    cases = _several(patterns, *ROWS, WHOLE[0])
+    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+
+
+@claim(PATTERNS)
+def softmax_like_is_two_kernels(patterns: Table) -> Finding:
+    """A division by the sum of all elements, of many and of 1024, and by that of a row, is more
+    than one kernel."""
+    cases = _several(patterns, *WHOLE, ROWS[1])
+    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+
+
+@claim(
+    PATTERNS,
+    statement="Two operations on one input are one kernel: the input is read once.",
+    topic="fusion",
+)
+def siblings_share_their_read(patterns: Table) -> Finding:
+    """A sine and a cosine of the same tensor, compiled."""
+    count = kernels(patterns.row(COMPILED, op="x.sin(), x.cos()"))
+    return answer(count.value == 1, f"Compiled: {count.text}.", count)
+
+
+@claim(
+    MATMULS,
+    statement="A matmul of Inductor's own takes the bias and the ReLU behind it into its kernel.",
+    topic="fusion",
+)
+def templates_take_epilogues(matmuls: Table) -> Finding:
+    """One kernel, of relu(a @ b + bias) with a Triton template."""
+    count = kernels(matmuls.row(TEMPLATE, op=EPILOGUE))
+    return answer(count.value == 1, f"With a template: {count.text}.", count)
+
+
+# ---- The quiz's chain, sigmoid(relu(x * w + b)).
+
+
+@claim(PATTERNS)
+def chain_moves_40n(patterns: Table) -> Finding:
+    """With w and b of full size the fused chain is 2.5 times as fast, within a tenth: as 40 bytes
+    an element are to 16, if the bytes are all that takes time."""
+    gain = speed_up(patterns.row(COMPILED, op=FULL))
+    return answer(gain.near(2.5), f"Eager over compiled: {gain.text}.", gain)
+
+
+@claim(PATTERNS)
+def fusion_saves_60_percent(patterns: Table) -> Finding:
+    """Of the chain's time, with w and b of full size and as vectors, within a tenth."""
+    cases = Cases()
+    for op in (FULL, VECTORS):
+        with cases.at(chain=op) as case:
+            left = over_control(patterns.row(COMPILED, op=op))
+            ends = 1 - left.value, 1 - left.high, 1 - left.low
+            saved = Measured(*ends, "share", floor=left.floor, exact=left.exact)
+            case(saved.near(0.6), saved, f"{op} {saved.text}")
+    return cases.finding(f"Time saved: {cases.said()}.")
+
+
+@claim(PATTERNS)
+def four_launches_become_one(patterns: Table) -> Finding:
+    """The chain launches four kernels eager and one compiled."""
+    eager, fused = (kernels(patterns.row(way, op=FULL)) for way in (EAGER, COMPILED))
+    seen = f"{eager.text} eager, {fused.text} compiled."
+    found = Measured.counted(eager.value / fused.value)
+    return answer((eager.value, fused.value) == (4, 1), seen, found)
+
+
+@claim(PATTERNS)
+def fusion_comes_first(patterns: Table) -> Finding:
+    """The fused chain in float32 is faster than the eager one in bf16, which halves its bytes."""
+    ratio = patterns.ratio(COMPILED, "eager bf16", op=VECTORS)
+    return answer(ratio.says("faster"), f"Fused over halved: {ratio.text}.", ratio)
+
+
+@claim(PATTERNS)
+def fusion_changes_numbers(patterns: Table) -> Finding:
+    """The error of a compiled pattern against float64 is another than that of the eager one."""
+    cases = Cases()
+    for op in patterns.distinct("op"):
+        with cases.at(pattern=op) as case:
+            errors = [trusted(patterns.row(way, op=op))["error"] for way in (EAGER, COMPILED)]
+            case(errors[0] != errors[1], said=op if errors[0] != errors[1] else "")
+    seen = f"The errors differ in {cases.true} of {len(cases.measurable)} patterns"
+    return cases.finding(f"{seen}: {cases.said()}." if cases.true else f"{seen}.")
+
+
+# ---- Where it does not help.
+
+
+@claim(MATMULS, ATTENTION)
+def fusing_products_rarely_helps(matmuls: Table, attention: Table) -> Finding:
+    """Compiled, two large matmuls take at least 0.95 of their eager time; and attention, two
+    matmuls with a softmax between them, is not faster as one kernel."""
+    cases = Cases()
+    with cases.at(which="a @ b @ c") as case:
+        ratio = over_control(matmuls.row(COMPILED, op=PAIR))
+        case(ratio.at_least(1 / NEARLY), ratio, f"two matmuls {ratio.text}")
+    op = "forward N=8192"
+    with cases.at(which="attention") as case:
+        ratio = attention.ratio("flash", "manual", op=op)
+        case(ratio.at_least(1 / NEARLY), ratio, f"attention over 8192 tokens {ratio.text}")
+    return cases.finding(f"Fused over unfused: {cases.said()}.")

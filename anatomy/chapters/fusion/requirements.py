@@ -1,0 +1,47 @@
+"""What chains, patterns and matmuls take of a device; their sizes."""
+
+from collections.abc import Iterator
+
+from anatomy.parts.sizes import check_bytes
+from anatomy.record.requirements import Capacity, Requirement, requires
+
+LENGTHS = (1, 2, 4, 8, 16, 32)  # operations of a chain
+CHAINS = ("multiplications", "cosines")
+# A chain's tensor is so many times as large as the last cache, which then keeps no part of it that
+# would count, and has no more elements than this. The side of the patterns' square tensors, of
+# 256 MiB, and of the matrices.
+CACHES, MOST, SIDE, MATRIX = 8, 2**27, 8192, 4096
+# Tensors that are there at once: a pattern's, in float32 and in float64.
+TENSORS, WIDE = 7, 6
+
+
+def side(full: int, scale: float) -> int:
+    """A side, scaled; a multiple of 16."""
+    return max(16, int(full * scale) // 16 * 16)
+
+
+def elements(cache_bytes: int, scale: float) -> int:
+    """Elements of a chain's tensor."""
+    return max(64, int(scale * min(MOST, CACHES * cache_bytes // 4)))
+
+
+@requires("fusion.chains")
+def chains(on: Capacity, scale: float) -> Iterator[Requirement]:
+    """The tensor, two results, and the exact result with the one before it."""
+    n = elements(on.cache_bytes, scale)
+    for op in CHAINS:
+        yield Requirement(op, (3 * 4 + 2 * 8) * n + check_bytes(n))
+
+
+@requires("fusion.patterns")
+def patterns(on: Capacity, scale: float) -> Iterator[Requirement]:
+    """A pattern at a time."""
+    n = side(SIDE, scale) ** 2
+    yield Requirement("patterns", (4 * TENSORS + 8 * WIDE) * n + check_bytes(n))
+
+
+@requires("fusion.matmuls")
+def matmuls(on: Capacity, scale: float) -> Iterator[Requirement]:
+    """Matrices in bf16 and in float64."""
+    n = side(MATRIX, scale) ** 2
+    yield Requirement("matmuls", (2 * TENSORS + 8 * WIDE) * n + check_bytes(n), "bf16")

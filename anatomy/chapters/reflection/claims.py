@@ -1,0 +1,84 @@
+"""What is believed after two weeks, put to pairs of runs that were recorded for other questions."""
+
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims.table import Table, over_control, quotient, time_of, trusted, with_verdict
+from anatomy.table import units
+
+OPERATIONS = Need("roofline.operations")
+BREAKS, MAP = Need("compilation.breaks"), Need("compilation.map")
+REGISTERS = Need("reflection.registers")
+MANY, FEW = "matmul, tf32", "softmax"
+SMALL, LARGE = "training C=256 T=256", "training C=4096 T=4096"
+WAITS = 0.5  # share of a step from which on the GPU mostly waits
+WORTH = 0.9  # a step that takes less of its time has gained something
+
+
+@claim(OPERATIONS)
+def more_flops_can_be_faster(operations: Table) -> Finding:
+    """A TF32 matmul of 4096 x 4096 matrices does at least ten times the operations of a softmax
+    over fp32 rows in memory, and takes less time."""
+    many, few = (operations.measured(name) for name in (MANY, FEW))
+    took, longer = (time_of(row) for row in (many, few))
+    more = Measured.counted(many["flops"] / few["flops"])
+    outcome = quotient(took, longer).at_most(1.0) if more.at_least(10.0) else False
+    return answer(
+        outcome, f"{more.text} the operations in {took.text} against {longer.text}.", more
+    )
+
+
+@claim(
+    BREAKS,
+    statement="Compiling halves the time of elementwise chains, and leaves that of large matmuls.",
+    topic="fusion",
+)
+def fusion_helps_where_bytes_wait(breaks: Table) -> Finding:
+    """Eager takes at least twice the time of compiled in the large elementwise chain, and at most a
+    tenth more in the large matmuls."""
+    cases = Cases()
+    for op, right in (
+        ("large elementwise", lambda over: over.at_least(2.0)),
+        ("large products", lambda over: over.at_most(1.1)),
+    ):
+        with cases.at(chain=op) as case:
+            row = breaks.measured("eager", op=op)
+            over = over_control(row)
+            case(right(over), over, f"{op} {with_verdict(row)}")
+    return cases.finding(f"Eager over compiled: {cases.said()}.")
+
+
+@claim(
+    MAP,
+    statement="A CUDA graph makes a training step faster where the GPU mostly waits, and gains "
+    "less than a tenth where it does not.",
+    topic="CUDA graphs",
+)
+def graphs_pay_where_the_gpu_waits(steps: Table) -> Finding:
+    """Compiled into a graph a step is faster than eager if its GPU waits more than half of it, and
+    takes at least 0.9 of the time if not; of a small layer and of a large one."""
+    cases = Cases()
+    for op in (SMALL, LARGE):
+        with cases.at(step=op) as case:
+            waits = trusted(steps.row("eager", op=op)).get("gap_share")
+            if units.missing(waits):
+                raise Unmeasured("how long its GPU waits was not recorded")
+            row = steps.measured("reduce-overhead", op=op)
+            over = over_control(row)
+            right = over.says("faster") if waits > WAITS else over.at_least(WORTH)
+            told = f"{op}, the GPU waits {units.percent(waits)}"
+            case(right, over, f"{told}: {with_verdict(row)}")
+    return cases.finding(f"In a graph over eager: {cases.said()}.")
+
+
+@claim(
+    REGISTERS,
+    statement="Numbers that are asked for by an index of the moment do not stay in registers: the "
+    "kernel takes at least twice as long.",
+    topic="memory hierarchy",
+)
+def an_index_leaves_the_registers(registers: Table) -> Finding:
+    """The same arithmetic on 32 numbers a thread, by a variable index over constant ones."""
+    row = registers.measured("index known at run time")
+    over = over_control(row)
+    held = row.get("local_bytes")
+    where = "" if units.missing(held) else f" {held} bytes a thread lie in memory."
+    return answer(over.at_least(2.0), f"By a variable index: {with_verdict(row)}.{where}", over)

@@ -1,0 +1,203 @@
+"""The concept map of phase I: a concept for each of thirteen days, and on each arrow the measured
+number that makes one follow from the other."""
+
+import re
+from html import escape, unescape
+from typing import NamedTuple
+
+from anatomy.figures import framing, tables
+from anatomy.figures.charts.figures import twin
+from anatomy.figures.curriculum import lists, outline
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import GOOD, INK, LINE, MUTED, PAPER, Canvas
+from anatomy.figures.text import inline
+from anatomy.record.showing import Found, Showing, current
+
+# What a day is about, and its column and row on a desk.
+CONCEPTS = {
+    1: ("Why compilers?", 1, 0),
+    2: ("SMs and warps", 0, 0),
+    3: ("Launches", 2, 0),
+    4: ("Memory ladder", 0, 1),
+    5: ("Coalescing", 0, 2),
+    6: ("Ridge point", 1, 1),
+    7: ("Roofline", 1, 2),
+    8: ("Measuring", 3, 0),
+    9: ("Dispatcher", 2, 1),
+    10: ("Sync points", 3, 1),
+    11: ("Profiling", 3, 2),
+    12: ("Graph capture", 2, 2),
+    13: ("Fusion", 1, 3),
+}
+BOX, HIGH, PITCH, ROW = 112.0, 38.0, 187.0, 84.0  # pixels: a concept, and from one to the next
+LINE_HIGH = 24.0  # of an arrow on a phone
+UNKNOWN = "?"  # a number that was not recorded
+_FIGURE = re.compile(r'<span class="(?:measured|cited)"[^>]*>([^<]*)<')
+
+
+class Arrow(NamedTuple):
+    """From one day's concept to another's: the number, as a page refers to it, and its sense."""
+
+    start: int
+    end: int
+    number: str
+    sense: str
+
+
+HOST = "limits.floors.host_enqueue"
+SMALL = '"training C=256 T=256"'
+ARROWS = (
+    Arrow(1, 2, "limit:matmul bf16", "what the chip could do in bf16, if asked well"),
+    Arrow(
+        1,
+        3,
+        'roofline.first_layer."small layer"."eager bf16".median_s',
+        "a small layer takes this long, whatever the GPU could do: it waits for its launches",
+    ),
+    Arrow(
+        2,
+        4,
+        'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s',
+        "a load from HBM takes this long; other warps fill the time",
+    ),
+    Arrow(2, 6, "limit:matmul fp32", "what the FP32 units do in a second, in matmuls"),
+    Arrow(
+        4,
+        5,
+        'coalescing.strides."one of each"."stride 16".rate',
+        "what arrives of every sixteenth float: memory moves in whole pieces",
+    ),
+    Arrow(4, 6, "limit:copy", "what a copy moves in a second"),
+    Arrow(6, 7, 'roofline.intensity."1 FMA".ridge', "the corner of the FP32 roof, by a sweep"),
+    Arrow(
+        7,
+        13,
+        "roofline.operations.elementwise.relu.share",
+        "a ReLU's share of its roof: only fewer bytes can help what is there",
+    ),
+    Arrow(3, 9, f'{HOST}."add, new result".median_s', "asking for one small addition from Python"),
+    Arrow(9, 10, f"{HOST}.item.median_s", "asking for its value, with nothing else to wait for"),
+    Arrow(
+        9,
+        12,
+        f"compilation.map.{SMALL}.eager.gap_share",
+        "the share of a small training step in which the GPU waits for the CPU",
+    ),
+    Arrow(
+        12,
+        13,
+        'compilation.breaks."large elementwise"."1 break".ratio | x',
+        "time of an elementwise chain whose graph is cut once, over that of the whole",
+    ),
+    Arrow(
+        8,
+        10,
+        'never.costs."first calls, product"."call 1".median_s',
+        "the first call of a matmul: whoever times it alone measures something else",
+    ),
+    Arrow(
+        10,
+        11,
+        'sync_points.training_loop.medium."item each step".ratio | x',
+        "time of a loop that reads its loss in each step, over one that does not",
+    ),
+    Arrow(
+        11,
+        13,
+        'compilation.breaks."large elementwise".eager.ratio | x',
+        "time of the same chain in eager mode, over the compiled one",
+    ),
+)
+
+
+def concept_map(*, caption: str | None = None) -> str:
+    """Thirteen concepts, each a link to its day, and fifteen arrows, each with the measured number
+    that justifies it.
+
+        concept_map(caption="Draw it yourself first.")
+    """
+    showing = current()
+    before = len(showing.looked_up())
+    said = {arrow: _said(showing, arrow.number) for arrow in ARROWS}
+    found: list[Found] = showing.looked_up()[before:]
+
+    def draw() -> str:
+        there = {day: _address(showing, day) for day in CONCEPTS}
+        drawn = canvas.both(lambda sheet: _drawn(sheet, said, there), "Concepts and their days.")
+        head = ("from", "to", "#number", "what it says")
+        lines = [
+            [_name(each.start), _name(each.end), escape(number), escape(each.sense)]
+            for each, number in said.items()
+        ]
+        return drawn + twin(tables.listed(head, lines, "The arrows"), name="What the numbers say")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _said(showing: Showing, reference: str) -> str:
+    """The figure that a reference stands for, as text; a question mark where none is recorded."""
+    kind, _, name = reference.partition(":")
+    if kind == "limit" and (ceilings := showing.ceilings) and not ceilings.get(name):
+        return UNKNOWN  # on a machine of which nobody knows it, a page's own reference is an error
+    shown = _FIGURE.search(inline.render(showing, reference))
+    return unescape(shown[1]) if shown else UNKNOWN
+
+
+def _address(showing: Showing, day: int) -> str | None:
+    return lists.address(showing, outline.numbered("day", day))
+
+
+def _name(day: int) -> str:
+    return f"{escape(CONCEPTS[day][0])}, day {day}"
+
+
+def _drawn(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
+    if sheet.width < 500:
+        return _listed(sheet, said, there)
+    for arrow, number in said.items():
+        (x0, y0), (x1, y1) = _ends(arrow)
+        sheet.line((x0, y0), (x1, y1), arrow=True)
+        half = canvas.wide(number, 11, bold=True) / 2 + 3
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2 - (9 if y0 == y1 else 0)
+        sheet.box(x - half, y - 8, 2 * half, 15, fill=PAPER)
+        sheet.words(x, y + 4, number, size=11, anchor="middle", bold=True, colour=GOOD)
+    for day, (name, *_) in CONCEPTS.items():
+        x, y = _place(day)
+        with sheet.link(there[day]):
+            sheet.box(x, y, BOX, HIGH, fill=LINE, opacity=0.5, edge=MUTED)
+            sheet.words(x + BOX / 2, y + 16, name, size=11.5, anchor="middle", bold=True)
+            sheet.words(x + BOX / 2, y + 31, f"day {day}", size=11, anchor="middle", colour=MUTED)
+    sheet.space(2)
+    return None
+
+
+def _listed(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
+    """The arrows one under the other, for a sheet that is too narrow for the map."""
+    middle, half = sheet.width / 2, 32.0
+    for at, (arrow, number) in enumerate(said.items()):
+        y = LINE_HIGH * at + 16
+        for day, x, anchor in ((arrow.start, 0.0, "start"), (arrow.end, sheet.width, "end")):
+            with sheet.link(there[day]):
+                sheet.words(x, y, CONCEPTS[day][0], size=11, anchor=anchor, colour=INK)
+        sheet.line((middle - half, y + 4), (middle + half, y + 4), arrow=True)
+        sheet.words(middle, y, number, size=11, anchor="middle", bold=True, colour=GOOD)
+    sheet.space(6)
+
+
+def _place(day: int) -> tuple[float, float]:
+    """The upper left corner of a concept."""
+    _, column, row = CONCEPTS[day]
+    return 1 + column * PITCH + (PITCH if row == 3 else 0) / 2, 1 + row * ROW
+
+
+def _ends(arrow: Arrow) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Where an arrow leaves one concept and meets the other."""
+    (x0, y0), (x1, y1) = _place(arrow.start), _place(arrow.end)
+    if y0 == y1:
+        right = x1 > x0
+        return (x0 + BOX * right, y0 + HIGH / 2), (x1 + BOX * (not right), y1 + HIGH / 2)
+    if x0 == x1:
+        return (x0 + BOX / 2, y0 + HIGH), (x1 + BOX / 2, y1)
+    far = 0.9 if abs(x1 - x0) > PITCH else 0.7
+    lean = far if x1 > x0 else 1 - far
+    return (x0 + BOX * lean, y0 + HIGH), (x1 + BOX * (far if x1 < x0 else 1 - far), y1)

@@ -1,0 +1,177 @@
+"""Graph capture without a GPU: what six ways make of small functions, calls, code, and claims."""
+
+import pytest
+import torch
+
+from anatomy import claims
+from anatomy.chapters.capture import calculations, capture, figures, requirements
+from anatomy.measure import stopwatch
+from anatomy.record.showing import using
+from anatomy.table.errors import AnatomyError
+from tests.chapters.capture import capture_rows
+from tests.fakes import synthetic
+
+WAYS = ("eager", "jit.trace", "jit.script", "fx.symbolic_trace", "export", "compile")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    root = tmp_path_factory.mktemp("capture")
+    for name in ("capture.catalogue", "capture.calls", "capture.code"):
+        synthetic.MAKERS[name](root)
+    return synthetic.showing(root)
+
+
+def words(root, *names: str) -> list[str]:
+    return [claims.evaluate(synthetic.showing(root), name).word for name in names]
+
+
+# ---- What is measured.
+
+
+@pytest.mark.parametrize("name", ["if on a tensor", "global that changes", "print"])
+def test_each_way_does_to_a_function_what_is_made_up_elsewhere(name):
+    """The tests' made-up outcomes are those of the torch that is installed."""
+    script = capture.ways()
+    found = {way: script.tried(name, way) for way in WAYS}
+    assert tuple(each.outcome for each in found.values()) == capture_rows.OUTCOMES[name]
+    refused = [each for each in found.values() if each.outcome == "error"]
+    assert all(each.stage == "capture" and each.error for each in refused)
+    assert found["jit.trace"].deprecated and not found["export"].deprecated
+
+
+def test_a_function_is_right_only_where_what_it_prints_is_too(monkeypatch):
+    script = capture.ways()
+    monkeypatch.setitem(script.WAYS, "eager", lambda function, x: lambda x: x.sin().cos())
+    assert script.tried("print", "eager").outcome == "print lost"
+    monkeypatch.setitem(script.WAYS, "eager", lambda function, x: lambda x: x.sin()[:1].cos())
+    assert script.tried("print", "eager").outcome == "wrong answer"
+
+
+def test_the_catalogue_has_a_row_for_each_function_and_way(monkeypatch):
+    script = capture.ways()
+    few = {"list of functions": script.FUNCTIONS["list of functions"]}
+    monkeypatch.setattr(script, "FUNCTIONS", few)
+    table = capture.catalogue("cpu")
+    assert list(table.variant) == list(WAYS) and set(table.op) == set(few)
+    script_row = table[table.variant == "jit.script"].iloc[0]
+    assert script_row.outcome == "error" and "/" not in script_row.error
+    assert table[table.variant == "compile"].breaks.tolist() == [0]
+
+
+def test_calls_of_all_ways_are_timed_and_one_that_refuses_says_why(monkeypatch):
+    def refuses(function, x):
+        raise TypeError("not on Python 3.14")
+
+    monkeypatch.setitem(capture.ways().WAYS, "jit.script", refuses)
+    monkeypatch.setattr(capture, "ELEMENTS", {"small input": 2**10})
+    monkeypatch.setattr(stopwatch, "compilations", lambda: 0)
+    table = capture.calls("cpu", backend="eager", scale=0.1, iters=2, budget_s=0.2)
+    timed = table[table.role != "again"].set_index("variant")
+    assert set(timed.index) == set(WAYS)
+    assert "not on Python 3.14" in timed.note["jit.script"]
+    assert timed.drop("jit.script").median_s.gt(0).all()
+    setup_s = timed.setup_s
+    assert setup_s["eager"] is None and setup_s.drop(["eager", "jit.script"]).gt(0).all()
+
+
+def test_the_code_is_cut_to_the_kernel_and_its_call():
+    indented = "\n".join(f"    {line}" for line in capture_rows.CALL.splitlines())
+    indented = indented.replace("args.clear()", "args.clear()\n        # Original ATen: [cos]")
+    written = f"""# AOT ID
+k = async_compile.triton("k", '''
+@triton.jit
+{capture_rows.KERNEL}
+''', device_str='cuda')
+
+class Runner:
+{indented}
+
+runner = Runner(partitions=[])
+"""
+    found = capture.parts(written)
+    assert found == {"kernel": capture_rows.KERNEL, "call": capture_rows.CALL}
+    with pytest.raises(AnatomyError, match="has no call"):
+        capture.parts(written.replace("def call", "def other"))
+
+
+def test_the_gate_fits_where_the_requirement_says():
+    (small, large) = requirements.calls(None, 1.0)
+    assert large.op == "large input" and 2**31 < large.bytes < 2**33 > small.bytes
+    x = torch.randn(64)
+    assert capture.gate(x).shape == x.shape
+
+
+# ---- What is said.
+
+
+def test_claims_say_what_the_catalogue_found(page):
+    root = page.root
+    names = "trace-bakes-branches", "export-refuses-branches", "compile-is-never-wrong"
+    assert words(root, *names) == ["holds"] * 3
+    assert words(root, "jit-is-an-option") == ["holds in part"]
+
+
+@pytest.mark.parametrize(
+    ("op", "way", "outcome", "name", "word"),
+    [
+        ("print", 5, "print lost", "compile-is-never-wrong", "holds in part"),
+        ("if on a shape", 1, "right", "trace-bakes-branches", "holds in part"),
+        ("if on a tensor", 4, "wrong answer", "export-refuses-branches", "holds in part"),
+    ],
+)
+def test_one_other_outcome_turns_its_claim(op, way, outcome, name, word, tmp_path, monkeypatch):
+    there = list(capture_rows.OUTCOMES[op])
+    there[way] = outcome
+    monkeypatch.setitem(capture_rows.OUTCOMES, op, tuple(there))
+    capture_rows.catalogue(tmp_path)
+    assert words(tmp_path, name) == [word]
+
+
+def test_a_way_that_is_kept_up_is_an_option(tmp_path):
+    capture_rows.catalogue(tmp_path, deprecated=False)
+    assert words(tmp_path, "jit-is-an-option") == ["holds"]
+
+
+@pytest.mark.parametrize(("small", "large", "export", "said"), [
+    (0.8, 0.25, 1.0, ["holds", "holds", "holds"]),
+    (1.4, 0.7, 0.6, ["fails", "fails", "holds in part"]),
+])  # fmt: skip
+def test_claims_about_calls_follow_their_times(small, large, export, said, tmp_path, monkeypatch):
+    given = {"small input": (("compile", small),)}
+    given |= {"large input": (("fx.symbolic_trace", 1.0), ("export", export), ("compile", large))}
+    monkeypatch.setattr(capture_rows, "RATIOS", given)
+    capture_rows.calls(tmp_path)
+    names = ("small-calls-gain-too", "compiling-halves-a-large-call")
+    assert words(tmp_path, *names, "a-graph-alone-saves-nothing") == said
+
+
+@pytest.mark.parametrize(("more", "word"), [("", "holds"), ("\n    tl.store(t, tmp1)", "fails")])
+def test_reads_cosines_and_writes_are_counted_in_the_code(more, word, tmp_path):
+    capture_rows.code(tmp_path, capture_rows.KERNEL + more)
+    assert words(tmp_path, "two-cosines-are-one-kernel") == [word]
+
+
+@pytest.mark.parametrize(("setup", "eager", "compiled", "calls"), [(2.0, 1e-3, 2e-4, 2500)])
+def test_compiling_has_paid_after_so_many_calls(setup, eager, compiled, calls):
+    assert calculations.calls_until_compiling_has_paid(setup, eager, compiled) == calls
+
+
+# ---- What is shown.
+
+
+def test_figures_say_what_became_of_each_function(page):
+    with using(page):
+        lanes, grid = figures.kept(), figures.outcomes()
+        kernel, call = figures.annotated("kernel"), figures.annotated("call")
+    assert "jit.trace: what the example did, without the if: wrong answer" in lanes
+    assert "export: one graph for every input, or none: error at capture" in lanes
+    assert grid.count('class="chip') == 48 and 'title="print lost"' in grid
+    assert 'title="error at call: TraceError: a branch on data"' in grid
+    assert "A read from memory" in kernel and kernel.count("A cosine of a register") == 2
+    assert "A launch." in call and "&nbsp;" in call
+
+
+def test_what_no_line_has_is_not_explained():
+    assert figures.explained("x0 = xindex") == ""
+    assert "<code>poi</code>" in figures.explained("def triton_poi_fused_cos_0(in_ptr0):")

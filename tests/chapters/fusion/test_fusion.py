@@ -1,0 +1,177 @@
+"""Fusion without a GPU: chains and patterns at toy size, kernels that are counted, and claims."""
+
+import pytest
+
+from anatomy import claims
+from anatomy.chapters.fusion import calculations, figures, fusion, judged, requirements
+from anatomy.chapters.fusion.patterns import PATTERNS
+from anatomy.figures.curriculum import calculations as calculated
+from anatomy.record.requirements import Capacity
+from anatomy.record.showing import using
+from tests.chapters.fusion import fusion_rows
+from tests.fakes import synthetic
+
+TOY = {"device": "cpu", "backend": "eager", "iters": 2, "budget_s": 0.05}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    root = tmp_path_factory.mktemp("fusion")
+    for name in ("fusion.chains", "fusion.patterns", "fusion.matmuls"):
+        synthetic.MAKERS[name](root)
+    return synthetic.showing(root)
+
+
+def words(root, *names: str) -> list[str]:
+    return [claims.evaluate(synthetic.showing(root), name).word for name in names]
+
+
+# ---- What is measured.
+
+
+def test_chains_of_all_lengths_are_timed_with_their_bytes(monkeypatch):
+    monkeypatch.setattr(fusion, "LENGTHS", (1, 4))
+    on = Capacity(cache_bytes=512)
+    monkeypatch.setattr(fusion.memory, "capacity", lambda where: on)
+    table = fusion.chains(**TOY)
+    rows = table[(table.op == "cosines") & (table.role != "again")]
+    assert list(rows.variant) == ["eager, 1", "eager, 4", "compiled, 1", "compiled, 4"]
+    assert list(rows.operations) == [1, 4, 1, 4] and rows.error.lt(1e-6).all()
+    assert list(rows.bytes) == [8 * 1024, 32 * 1024, 8 * 1024, 8 * 1024]
+
+
+def test_every_pattern_is_checked_and_timed(monkeypatch):
+    few = {op: PATTERNS[op] for op in ("x / x.sum(-1)", "gate, vectors")}
+    monkeypatch.setattr(fusion, "PATTERNS", few)
+    table = fusion.patterns(**TOY, scale=2**-7)
+    rows = table[table.role != "again"].set_index(["op", "variant"])
+    assert rows.median_s.gt(0).all()
+    assert list(rows.loc["gate, vectors"].index) == ["eager", "compiled", "eager bf16"]
+
+
+def test_a_matmul_that_no_template_takes_says_why(monkeypatch):
+    why = iter(["", "not compiled: no choices", "", "not compiled: no choices", ""])
+    monkeypatch.setattr(fusion.grid, "refusal", lambda call: next(why))
+    table = fusion.matmuls(**TOY, scale=2**-7)
+    rows = table[table.role != "again"].set_index(["op", "variant"])
+    templates = rows.xs("Triton template", level="variant")
+    assert len(templates) == 2 and set(templates.note) == {"not compiled: no choices"}
+    assert rows.drop("Triton template", level="variant").median_s.gt(0).all()
+
+
+def test_the_options_are_those_of_the_compiler():
+    import torch._inductor.config as config
+
+    with config.patch(fusion.TILES | dict(PATTERNS["x.sin(), y.cos(), combo kernels"].options)):
+        assert config.combo_kernels and config.max_autotune_gemm_backends == "TRITON"
+
+
+def test_what_is_required_grows_with_the_tensor():
+    for wanted in (requirements.chains, requirements.patterns, requirements.matmuls):
+        on = Capacity(cache_bytes=2**26)
+        small, large = (list(wanted(on, scale)) for scale in (0.25, 1.0))
+        assert all(a.bytes < b.bytes < 2**34 for a, b in zip(small, large, strict=True))
+
+
+def test_fills_of_the_driver_are_no_kernels():
+    rows = [{"kernels": ["Memset (Device)", "triton_poi"]}, {"kernels": None}]
+    found = list(judged.launched([*rows, {"op": "x"}], None))
+    assert found == [(0, {"launched": 1}), (1, {"launched": None})]
+
+
+# ---- What is said.
+
+NAMES = {
+    "a-fused-chain-is-one-trip": "holds",
+    "eager-chains-pay-every-trip": "holds",
+    "the-second-cosine-is-free": "holds",
+    "fused-chains-meet-the-ridge": "holds",
+    "siblings-share-their-read": "holds",
+    "templates-take-epilogues": "holds",
+    "chain-moves-40n": "holds",
+    "four-launches-become-one": "holds",
+    "fusion-comes-first": "inconclusive",
+    "pointwise-needs-same-shapes": "fails",
+    "other-consumers-never-fuse": "fails",
+    "nothing-shared-never-fuses": "holds in part",
+    "reductions-come-first": "holds in part",
+    "softmax-like-is-two-kernels": "holds in part",
+    "fusion-saves-60-percent": "holds in part",
+    "fusion-changes-numbers": "holds in part",
+}
+
+
+def test_claims_say_what_was_counted_and_timed(page, monkeypatch, tmp_path):
+    monkeypatch.setitem(fusion_rows.SPEED, "gate, vectors", 2.0)  # as fast as in half of the bits
+    for make in (fusion_rows.chains, fusion_rows.patterns, fusion_rows.matmuls):
+        make(tmp_path)
+    assert dict(zip(NAMES, words(tmp_path, *NAMES), strict=True)) == NAMES
+    assert words(page.root, "fusion-comes-first") == ["holds"]
+
+
+@pytest.mark.parametrize(
+    ("op", "counts", "name", "word"),
+    [
+        ("x * row + column", (2, 2), "pointwise-needs-same-shapes", "holds in part"),
+        ("softmax by hand", (5, 2), "other-consumers-never-fuse", "holds in part"),
+        ("x.sin(), y.cos(), combo kernels", (2, 2), "nothing-shared-never-fuses", "holds"),
+        ("x / x.sum()", (2, 1), "reductions-come-first", "fails"),
+        ("x.sin(), x.cos()", (2, 2), "siblings-share-their-read", "fails"),
+        ("gate, full w and b", (4, 2), "four-launches-become-one", "fails"),
+    ],
+)
+def test_another_count_turns_a_claim(op, counts, name, word, tmp_path, monkeypatch):
+    monkeypatch.setitem(fusion_rows.KERNELS, op, counts)
+    fusion_rows.patterns(tmp_path)
+    fusion_rows.matmuls(tmp_path)
+    assert words(tmp_path, name) == [word]
+
+
+@pytest.mark.parametrize(
+    ("cosine_s", "said"), [(0.0, ["holds", "fails"]), (4e-4, ["fails", "holds"])]
+)
+def test_arithmetic_is_free_as_long_as_it_is_short(cosine_s, said, tmp_path, monkeypatch):
+    monkeypatch.setitem(fusion_rows.MOST, "cosines", cosine_s)
+    fusion_rows.chains(tmp_path)
+    assert words(tmp_path, "the-second-cosine-is-free", "fused-chains-meet-the-ridge") == said
+
+
+def test_without_a_list_of_kernels_no_claim_counts_them(tmp_path, monkeypatch):
+    def unlisted(row, count):
+        row |= {"kernels": None, "kernels_per_call": None}
+
+    monkeypatch.setattr(fusion_rows, "_named", unlisted)
+    fusion_rows.patterns(tmp_path)
+    assert words(tmp_path, "siblings-share-their-read") == ["not measurable here"]
+    with using(synthetic.showing(tmp_path)):
+        assert "not measured with its kernels listed" in figures.fused("x.cos().cos()")
+        assert "x.cos().cos()" in figures.counted()
+
+
+@pytest.mark.parametrize(
+    ("copy", "eager_s", "fused_s"), [(4e12, 671e-6, 268e-6), (2e12, 1342e-6, 537e-6)]
+)
+def test_the_gate_takes_its_trips(copy, eager_s, fused_s):
+    assert calculations.gate_at_a_copys_rate(copy) == pytest.approx(eager_s, rel=1e-2)
+    assert calculations.fused_gate_at_a_copys_rate(copy) == pytest.approx(fused_s, rel=1e-2)
+    over = calculated.DECLARED["fused-cosines-32-over-1"].function
+    assert over(long=4e-3, short=2e-3) == 2
+
+
+# ---- What is shown.
+
+
+def test_kinds_of_fusion_are_drawn_where_the_counts_are_those_recorded(page, tmp_path, monkeypatch):
+    with using(page):
+        drawn = figures.fused("x.cos().cos()", "x / x.sum()")
+        matmul = figures.fused("a @ int8.to(bf16)", experiment="fusion.matmuls")
+        table = figures.counted()
+    assert "eager: 2 kernels" in drawn and "compiled: 1 kernel," in drawn
+    assert "Triton template: 1 kernel," in matmul
+    assert table.count("<tr>") >= 13 and "through row reductions" in table
+    for number, drawn in ((3, True), (4, False)):
+        monkeypatch.setitem(fusion_rows.KERNELS, "x / x.sum()", (2, number))
+        fusion_rows.patterns(tmp_path)
+        with using(synthetic.showing(tmp_path)):
+            html = figures.fused("x / x.sum()")
+        assert f"compiled: {number} kernels" in html and (">sums<" in html) is drawn
