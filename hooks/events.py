@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urljoin
@@ -17,6 +18,7 @@ from urllib.parse import urljoin
 import markdown_exec
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel, get_files
 from mkdocs.structure.nav import get_navigation
 from mkdocs.utils import get_relative_url
@@ -24,6 +26,8 @@ from mkdocs.utils.meta import get_data
 from pymdownx.snippets import SnippetMissingError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = Path(".cache") / "anatomy" / "labs"  # of a project: mkdocs-jupyter reads files
+TEMPLATES = CHECKOUT / "hooks" / "notebooks"
 log = logging.getLogger("mkdocs.plugins.anatomy")
 
 MOST_TOLD = 50  # of what is wrong
@@ -63,6 +67,16 @@ def on_config(config):
     if _command != "serve":
         _lock = _called(lambda: _processes().lock(Path(config.config_file_path).parent))
     markdown_exec.formatters["python"] = _format
+    if "mkdocs-jupyter" in config.plugins:
+        from mkdocs_jupyter.config import settings
+
+        settings.templates_dir = str(TEMPLATES)  # its own bring 590 kB of CSS
+        # It keeps pages by what a notebook holds, and these are made of the templates as well.
+        used = b"".join(path.read_bytes() for path in sorted(TEMPLATES.rglob("*.j2")))
+        kept = Path(config.config_file_path).parent / NOTEBOOKS / sha256(used).hexdigest()[:12]
+        config.plugins["mkdocs-jupyter"].config["cache_dir"] = str(kept)
+        for name in ("plugins.mkdocs_jupyter", "mkdocs-jupyter"):
+            logging.getLogger(f"mkdocs.{name}").setLevel(logging.WARNING)
     return config
 
 
@@ -75,10 +89,15 @@ def on_pre_build(config):
         if _seen != seen_before:  # what was drawn is no good, even where this build fails
             _building = None
             _anatomy().forget_modules()
-    files = get_files(config).documentation_pages()
+    found = list(get_files(config))
+    files = [each for each in found if each.is_documentation_page()]
+    labs = {each: made for each in found if (made := _lab(each, config))}
     _pages.clear()
     _navigations.clear()
     _pages.update((file.src_uri, file.content_string) for file in files)
+    for name, text in [(file.src_uri, file.content_string) for file in labs]:
+        _pages[name] = _called(lambda name=name, text=text: _anatomy().labs.as_page(name, text))
+    files += labs.values()
     _say(f"Reading what {len(files)} pages show", at_once=_command == "serve")
     _building = _called(
         lambda: _anatomy().prepare(
@@ -101,7 +120,11 @@ def on_files(files, config):
     """Publish the raw recordings and the ledger with the site, lay out its navigation, and have its
     pages once more for each further edition."""
     config.nav = config.nav or _building.navigation
-    own = [file for file in files if file.src_dir == config.docs_dir]
+    for file in list(files):
+        if lab := _lab(file, config):
+            files.remove(file)
+            files.append(lab)
+    own = [each for each in files if each.src_dir == config.docs_dir or isinstance(each, _Lab)]
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
     if len(_building.editions) > 1:
@@ -115,8 +138,27 @@ def on_files(files, config):
     return files
 
 
+@event_priority(100)  # before mkdocs-jupyter, which reads the file
+def on_pre_page(page, config, files):
+    """Write a lab's notebook, executed."""
+    if isinstance(page.file, _Lab):
+        notebook, wrong = _called(lambda: _building.notebook(page.file.src_uri))
+        page.file.to_run = _anatomy().notebooks.to_run(notebook, page.canonical_url or "")
+        path = Path(page.file.abs_src_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_anatomy().notebooks.as_json(notebook), encoding="utf-8")
+        _wrong.extend(wrong)
+    return page
+
+
 def on_page_markdown(markdown, page, config, files):
     """Check a page's blocks, give them their places, and replace its references."""
+    if isinstance(page.file, _Lab):
+        front = _building.fronts[_building.edition(page.file.src_uri)[1]]
+        page.meta = {"title": front.title, "description": front.description}
+        if _building.edition(page.file.src_uri)[0].folder:
+            page.meta["search"] = {"exclude": True}
+        return markdown
     _, offset = _body(page.file.content_string)
     _say(f"Drawing page {list(_pages).index(page.file.src_uri) + 1} of {len(_pages)}")
     if _building.edition(page.file.src_uri)[0].folder:
@@ -132,6 +174,8 @@ def on_page_markdown(markdown, page, config, files):
 
 def on_page_content(html, page, config, files):
     """Remember what the page lacks, and finish it."""
+    if isinstance(page.file, _Lab):
+        html = _anatomy().notebooks.as_page(html, f"{page.file.name}.ipynb")
     _wrong.extend(_building.page_done(html))
     return _called(lambda: _building.finished(page.file.src_uri, html))
 
@@ -167,7 +211,11 @@ def on_page_context(context, page, config, nav):
 
 
 def on_post_page(output, page, config):
-    """Put the pictures in their places."""
+    """Put the pictures in their places, and a lab's notebook beside its page."""
+    if isinstance(page.file, _Lab):
+        path = Path(page.file.abs_dest_path).with_name(f"{page.file.name}.ipynb")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_anatomy().notebooks.as_json(page.file.to_run), encoding="utf-8")
     return _building.with_pictures(page.file.src_uri, output)
 
 
@@ -212,7 +260,11 @@ def _add_edition(edition, own, files, config):
     pages = []
     for file in own:
         there, beside = edition.inside(file.src_uri), InclusionLevel.NOT_IN_NAV
-        if not file.is_documentation_page():
+        if isinstance(file, _Lab):
+            _pages[there] = _pages[file.src_uri]
+            copy = _Lab.of(there, config, beside)
+            pages.append(copy)
+        elif not file.is_documentation_page():
             copy = File.generated(config, there, abs_src_path=file.abs_src_path, inclusion=beside)
             copy.dest_uri = file.dest_uri  # all editions share it
         else:
@@ -225,6 +277,26 @@ def _add_edition(edition, own, files, config):
     config.nav = nav
     at_top = (each for each in found.pages if each.file.dest_uri == f"{edition.folder}/index.html")
     found.homepage = next(at_top, None)
+
+
+class _Lab(File):
+    """A lab, whose page mkdocs-jupyter makes of a notebook that is written when its turn comes."""
+
+    to_run = None  # the notebook that its readers open
+
+    @classmethod
+    def of(cls, name, config, inclusion=InclusionLevel.UNDEFINED):
+        path = Path(config.config_file_path).parent / NOTEBOOKS / Path(name).with_suffix(".ipynb")
+        return cls.generated(config, name, abs_src_path=str(path), inclusion=inclusion)
+
+    def is_documentation_page(self):
+        return True
+
+
+def _lab(file, config):
+    """The lab that a file of docs/ is, or None."""
+    is_one = _anatomy().labs.is_lab(file.src_uri) and "mkdocs-jupyter" in config.plugins
+    return _Lab.of(file.src_uri, config) if is_one else None
 
 
 def _stamps(config):

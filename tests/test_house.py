@@ -199,7 +199,7 @@ def test_machinery_knows_no_chapter_by_name():
 
 def test_only_doors_stand_in_the_root():
     doors = {path.name for path in PACKAGE.glob("*.py")}
-    assert doors == {"__init__.py", "__main__.py", "comparison.py", "page.py"}
+    assert doors == {"__init__.py", "__main__.py", "comparison.py", "notebook.py", "page.py"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=inside)

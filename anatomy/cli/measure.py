@@ -42,8 +42,8 @@ def measure(
         layout = signatures.signature(first)
         shared = {each.name: params[each.name] for each in layout.parameters}
         once = given | {"processes": 1}  # where tensors lie is no matter of chance
-        parts.append(text.layout(_measured(layout, shared, once, package).rows))
-    found = _measured(experiment, params, given, package, folder)
+        parts.append(text.layout(measured(layout, shared, once, package).rows))
+    found = measured(experiment, params, given, package, folder)
     if not is_text:
         say_recording(found, given["format"])
     elif experiment.name in OWN_REPORTS and package is None:
@@ -62,8 +62,15 @@ def _origin(found: Recording) -> str:
     return "\n".join([text.provenance(found), *several])
 
 
-def _measured(experiment, params, given, package, folder=None) -> Recording:
-    """Measure, and bring the result into the form that a recording has on disk."""
+def measured(
+    experiment: Signature,
+    params: dict[str, Any],
+    given: dict[str, Any],
+    package: Path | None = None,
+    folder: Path | None = None,
+) -> Recording:
+    """Measure, and bring the result into the form that a recording has on disk. `given` has
+    `timeout`, `allow_foreign` and `processes`."""
     # The record half; nothing above needs it, and `--help` must not wait for it.
     from anatomy.record import occasions, progress, recorder
     from anatomy.record.processes import isolation

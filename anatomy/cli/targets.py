@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from anatomy.figures.text import frontmatter
 from anatomy.record import signatures
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
 
@@ -52,7 +53,7 @@ def collected(only: Sequence[str] | None = None) -> list[Call]:
 
 def pages() -> list[str]:
     """Pages of the checkout relative to docs/; none outside a checkout."""
-    return sorted(page.relative_to(docs()).as_posix() for page in docs().rglob("*.md"))
+    return [page.relative_to(docs()).as_posix() for page in frontmatter.files_in(docs())]
 
 
 def docs() -> Path:

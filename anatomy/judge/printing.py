@@ -110,7 +110,11 @@ def as_html(
     rows: Sequence[Row], noise_floor: float, warnings: Sequence[str] = (), ceilings: Limits = None
 ) -> str:
     """A comparison as an HTML table without scripts, for a notebook."""
-    table = cells(rows, ceilings)
+    return html_table(cells(rows, ceilings), _below(rows, noise_floor, warnings, ceilings))
+
+
+def html_table(table: Sequence[Mapping[str, str]], below: Sequence[str] = ()) -> str:
+    """Lines of cells, by heading, as an HTML table with lines of text under it."""
 
     def line(tag: str, texts: Mapping[str, str]) -> str:
         each = ""
@@ -121,6 +125,5 @@ def as_html(
 
     head = line("th", {head: head for head in table[0]})
     body = "".join(line("td", texts) for texts in table)
-    below = _below(rows, noise_floor, warnings, ceilings)
     under = "".join(f"<p>{escape(line)}</p>" for line in below)
     return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table>{under}</div>"

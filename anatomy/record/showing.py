@@ -342,6 +342,11 @@ def current() -> Showing:
     return Showing(root=root, machine=recording.known_machine(root, shown_machine()))
 
 
+def of_build() -> Showing | None:
+    """What is being shown; None outside of a build."""
+    return _current.get()
+
+
 @contextmanager
 def using(showing: Showing) -> Iterator[Showing]:
     """Have the functions of `anatomy.page` work for `showing`."""

@@ -15,14 +15,14 @@ from typing import Any
 
 from anatomy.claims import ledger
 from anatomy.figures.charts import strips
-from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
+from anatomy.figures.text import fences, frontmatter, glossary, inline, labs, listings
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
-from anatomy.site import cards, collecting, editions, lessons, reading, ways
+from anatomy.site import cards, collecting, editions, lessons, notebooks, reading, ways
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.site.kept import Kept
-from anatomy.table.errors import AnatomyError, BadParameter, RecordingError
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
 
 MODES = ("auto", "replay", "remeasure")
 
@@ -163,6 +163,26 @@ class Building:
         self._ran.clear()
         self.gaps |= dict.fromkeys(drawn.gaps)
         return drawn.text, drawn.wrong
+
+    def notebook(self, page: str) -> tuple[notebooks.Notebook, list[str]]:
+        """Begin a lab: its notebook with what its cells came to, and what is wrong."""
+        text, wrong = self.page(page, *self._texts[page])
+        self._ran |= set(self._printed)  # Markdown comes to none of them
+        edition, name = self.edition(page)
+        there = {each: edition.inside(address) for each, address in self.pages.items()}
+        showing = Showing(self.root, self.machine, page=name, url=there[name], pages=there)
+
+        def link(target: str) -> str:
+            if not target.partition("#")[0].endswith((".md", labs.ENDING)):
+                return target
+            try:
+                return showing.page_link(target)
+            except UnknownName as error:
+                line = self.texts[name].partition(f"]({target}")[0].count("\n") + 1
+                wrong.append(f"{name}:{line}: {error}")
+                return target
+
+        return notebooks.executed(text, self._printed, link), wrong
 
     def block(self, place: str) -> str:
         """What a block of the page begun last printed; `place` is the id that `draw` gave it."""

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from anatomy.figures.text import labs
 from anatomy.record import recording
 
 FILE = Path(".cache") / "anatomy" / "pages"
@@ -70,7 +71,8 @@ def _digest(places: Iterable[Path]) -> str:
     found.update(repr(sorted(settings.items())).encode())
     for place in places:
         for file in sorted(place.rglob("*")) if os.path.isdir(place) else [place]:
-            if file.suffix not in (PAGE, BYTECODE) and os.path.isfile(file):
+            a_lab = labs.is_lab(file.name) and file.parent.name == labs.FOLDER
+            if file.suffix not in (PAGE, BYTECODE) and not a_lab and os.path.isfile(file):
                 with suppress(OSError):  # the blocks can't read it either
                     content = file.read_bytes()
                     found.update(f"{file.relative_to(place)} {len(content)} ".encode() + content)

@@ -34,6 +34,7 @@ from html import escape, unescape
 from anatomy.figures.curriculum import outline
 from anatomy.figures.curriculum.lists import UNWRITTEN, linked
 from anatomy.figures.curriculum.outline import Part
+from anatomy.figures.text import labs
 from anatomy.record.showing import Showing
 
 MINUTES = round(outline.HOURS * 60)
@@ -71,6 +72,8 @@ def framed(html: str, day: int, showing: Showing) -> str:
     phase = outline.numbered("phase", week.within)
     place = [linked(showing, each, each.place) for each in (phase, week)]
     place += [f"Day {day} of {len(outline.parts('day'))}", f"{outline.HOURS} hours"]
+    if (lab := f"{labs.FOLDER}/day_{day:02}{labs.ENDING}") in showing.pages:
+        place.append(f'<a href="{escape(showing.link_to(lab))}">Lab notebook</a>')
     html = f'<p class="day-of" data-search-exclude>{" · ".join(place)}</p>\n{html}'
     lead = re.search(r'(?<=<p class="lead">).*?</p>', html, re.DOTALL) or re.search("</h1>", html)
     at = lead.end() if lead else len(html)

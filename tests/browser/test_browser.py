@@ -20,7 +20,7 @@ from tests.site import links
 DOCS = CHECKOUT / "docs"
 # Addresses of all pages, in the order of the navigation.
 PAGES = [
-    re.sub(r"(^|/)index/$", r"\1", page.removesuffix(".md") + "/")
+    re.sub(r"(^|/)index/$", r"\1", page.rpartition(".")[0] + "/")
     for page in frontmatter.in_folder(DOCS)
 ]
 CHARTS = "benchmarks/c01_tensor_semantics/"  # a page with charts and their tables

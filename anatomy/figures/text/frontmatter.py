@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from anatomy.figures.curriculum import outline
+from anatomy.figures.text import labs
 from anatomy.record import signatures
 from anatomy.record.showing import Showing
 from anatomy.table.errors import AnatomyError, BadParameter, UnknownName
@@ -118,8 +119,13 @@ def in_folder(docs: Path) -> dict[str, Front]:
 
 
 def pages_in(docs: Path) -> Iterator[Page]:
-    """All pages of a folder, by name; raises as `page_of` does."""
-    return (page_of(path, docs) for path in sorted(docs.rglob("*.md")))
+    """All pages of a folder by name; raises as `page_of` does."""
+    return (page_of(path, docs) for path in files_in(docs))
+
+
+def files_in(docs: Path) -> list[Path]:
+    """The files of all pages of a folder, labs among them."""
+    return sorted([*docs.rglob("*.md"), *(docs / labs.FOLDER).glob(f"*{labs.ENDING}")])
 
 
 def page_of(path: Path, docs: Path) -> Page:
@@ -129,7 +135,8 @@ def page_of(path: Path, docs: Path) -> Page:
     except ValueError:
         name = path.name
     try:
-        return name, path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
+        return name, labs.as_page(name, text) if labs.is_lab(name) else text
     except OSError as error:
         raise AnatomyError(f"The page {name} can't be read: {error.strerror}.") from None
     except UnicodeDecodeError:

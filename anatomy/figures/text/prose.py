@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from anatomy.figures.text import fences, inline, paragraphs
+from anatomy.figures.text import fences, frontmatter, inline, paragraphs
 
 _NUMBER = r"(?<![\w.,/-])\d+(?:[.,]\d+)*(?:\s?(?:-|–|to)\s?\d+(?:\.\d+)?)?"
 _UNITS = (
@@ -164,9 +164,9 @@ def problems(name: str, text: str) -> list[str]:
 
 def on_pages(docs: Path, names: list[str] | None = None) -> list[str]:
     """The problems of the pages called `names`, by default of every page under `docs`."""
-    paths = [docs / name for name in names] if names else sorted(docs.rglob("*.md"))
-    texts = {path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    return [problem for name, text in texts.items() for problem in problems(name, text)]
+    paths = [docs / name for name in names] if names else frontmatter.files_in(docs)
+    pages = (frontmatter.page_of(path, docs) for path in paths)
+    return [problem for page in pages for problem in problems(*page)]
 
 
 def blank(found: re.Match) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from anatomy.figures.text import fences, glossary, inline, prose
+from anatomy.figures.text import fences, frontmatter, glossary, inline, prose
 from anatomy.table import columns
 
 RULES = Path(__file__).with_name("wording.toml")
@@ -40,12 +40,11 @@ _TABLE_LINE = re.compile(r"^[ \t]*\|.*$")
 
 def on_pages(docs: Path, names: list[str] | None = None) -> tuple[list[str], dict[str, Counter]]:
     """What is wrong with the wording of pages, and how often on each that waits to be rewritten."""
-    paths = [docs / name for name in names] if names else sorted(docs.rglob("*.md"))
+    paths = [docs / name for name in names] if names else frontmatter.files_in(docs)
     known = docs / glossary.PAGE
     explained = known.read_text(encoding="utf-8") if known.exists() else ""
     wrong, waiting = [], {}
-    for path in paths:
-        name, text = path.relative_to(docs).as_posix(), path.read_text(encoding="utf-8")
+    for name, text in (frontmatter.page_of(path, docs) for path in paths):
         found = problems(text, explained)
         if name not in _rules()["not_yet"]:
             wrong += [f"{name}:{line}: {said}" for line, _, said in found]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from anatomy.claims import WORDS
-from anatomy.figures.text import inline, prose
+from anatomy.figures.text import frontmatter, inline, prose
 from anatomy.table.errors import BadParameter
 from tests.fakes import synthetic
 
@@ -160,7 +160,7 @@ def test_what_is_decided_or_tells_no_result_may_stand(text):
     assert prose.verdicts(text) == []
 
 
-PAGES = [path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md"))]
+PAGES = [path.relative_to(DOCS).as_posix() for path in frontmatter.files_in(DOCS)]
 
 
 @pytest.mark.parametrize("name", PAGES)

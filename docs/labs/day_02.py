@@ -1,0 +1,110 @@
+# ---
+# title: "Lab 2: how many blocks at once?"
+# nav: "2: Blocks and SMs"
+# description: A notebook for day 2 - find the number of SMs of your GPU by timing a kernel, and see what it takes to hide the wait for memory.
+# section: Curriculum / Labs
+# order: 952
+# index:
+#   lab: "[2: How many blocks run at once?](day_02.py)"
+#   you measure: run time over the number of blocks, and bandwidth over occupancy
+#   takes on a GPU: half a minute
+# ---
+
+# %% [markdown]
+# # How many blocks does your GPU run at once?
+#
+# Find the number of SMs of a GPU without asking it, only by a clock. Then see what it takes to read
+# memory at full speed. The ideas are those of [day 2](../curriculum/day_02.md).
+
+# %%
+from anatomy.notebook import beside, measure
+
+# %% [markdown]
+# ## Predict
+#
+# A kernel does the same work in every block, and only one block fits on an SM. Launch it with one
+# block, with two, and so on: how does the time grow? Sketch it. Then write down the number of blocks
+# at which it first jumps on your GPU, and by what factor.
+
+# %%
+blocks_guess = None  # such as 100
+factor_guess = None  # such as 1.1
+
+# %% [markdown]
+# ## Measure
+
+# %%
+stairs = measure("occupancy.staircase")
+stairs.curve(
+    x="grid_blocks",
+    y="median_s",
+    series="op",
+    where={"op": "one block an SM", "role": ["control", "variant"]},
+)
+
+# %%
+full = stairs.row(op="one block an SM", edge="full")
+more = stairs.row(op="one block an SM", edge="one more")
+print(beside(blocks_guess, full["at_once"], "blocks"))
+print(
+    beside(factor_guess, more["median_s"] / full["median_s"], "times the time for one block more")
+)
+
+# %% [markdown]
+# ## Explain
+#
+# The first jump comes where every SM has its block and one is left over: it waits for the next wave. So
+# the width of a step is the number of SMs, which your GPU confirms if asked.
+#
+# <details><summary>What would you launch: a full wave and a bit, or two full waves?</summary>
+#
+# Two full waves take as long as a wave and one block. If you may choose the size of a block's work,
+# choose it so that the last wave is full, or so small that a wave is short.
+#
+# </details>
+#
+# Now the other way: how many warps does an SM need until the memory is the limit? Guess which share of
+# the full bandwidth is left when only one block in eight is there, with one load at a time and with
+# sixteen.
+
+# %%
+one_guess, sixteen_guess = None, None  # shares, such as 0.5
+
+# %%
+reads = measure("occupancy.throughput")
+reads.curve(x="occupancy", y="rate", series="loads_each")
+
+# %%
+most = max(reads.row(loads_each="16 loads at a time", blocks_per_sm=n)["rate"] for n in (1, 2))
+few = reads.row(loads_each="1 load at a time", blocks_per_sm=1)["rate"]
+many = reads.row(loads_each="16 loads at a time", blocks_per_sm=1)["rate"]
+print(beside(one_guess, few / most, "of the best, with one load at a time"))
+print(beside(sixteen_guess, many / most, "of the best, with sixteen"))
+
+# %% [markdown]
+# What hides a wait is loads under way, whoever asked for them: more warps, or more loads of each warp.
+#
+# ## On your own
+#
+# Add one SM's worth of rows to a softmax until its time jumps. PyTorch chooses the blocks here, so the
+# steps are blurred: several blocks share an SM.
+
+# %% tags=["yours"]
+import torch
+
+from anatomy import compare
+
+device = "cuda:0" if torch.cuda.is_available() else "cpu"
+rows = torch.cuda.get_device_properties(0).multi_processor_count if device != "cpu" else 8
+tensors = {n: torch.randn(n * rows, 8192, device=device) for n in (1, 2, 4, 8, 16)}
+compare(
+    {
+        f"{n} rows an SM": lambda t=t: torch.softmax(t, dim=1).sum().view(1) / t.shape[0]
+        for n, t in tensors.items()
+    },
+    op="softmax",
+    quantity="gpu_warm",
+    device=device,
+    budget_s=5,
+    allowed=1e-3,
+)

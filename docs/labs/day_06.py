@@ -1,0 +1,102 @@
+# ---
+# title: "Lab 6: how much arithmetic is free?"
+# nav: "6: The ridge"
+# description: A notebook for day 6 - put more and more multiply-adds on each element until memory is no longer what the kernel waits for, and find the ridge of your GPU.
+# section: Curriculum / Labs
+# order: 956
+# index:
+#   lab: "[6: How much arithmetic is free?](day_06.py)"
+#   you measure: run time over the multiply-adds on each element
+#   takes on a GPU: a few seconds
+# ---
+
+# %% [markdown]
+# # How much arithmetic is free?
+#
+# A kernel reads a float, does some multiply-adds on it and writes it back. The bytes are those of a copy,
+# however much arithmetic there is. The ideas are those of [day 6](../curriculum/day_06.md).
+
+# %%
+from anatomy.notebook import beside, measure
+
+# %% [markdown]
+# ## Predict
+#
+# How many multiply-adds can each element carry until the kernel takes a tenth longer?
+
+# %%
+free_guess = None  # such as 4
+
+# %% [markdown]
+# ## Measure
+
+# %%
+sweep = measure("roofline.intensity")
+sweep.curve(x="fmas", y="median_s", series="op")
+
+# %%
+fmas = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 256, 512, 1024]
+name = {n: "1 FMA" if n == 1 else f"{n} FMAs" for n in fmas}
+time = {n: sweep.row(variant=name[n])["median_s"] for n in fmas}
+free = [n for n in fmas if time[n] <= 1.1 * time[1]]
+print(beside(free_guess, max(free, default=1), "multiply-adds cost a tenth or less"))
+
+# %% [markdown]
+# ## Explain
+#
+# Two straight lines bound the time from below: the bytes over the bandwidth, and the operations over
+# the peak. Take both from the ends of your sweep, and see where they cross:
+
+# %%
+moved = sweep.row(variant="1 FMA")["bytes"]
+bandwidth = moved / time[1]
+peak = sweep.row(variant="1024 FMAs")["flops"] / time[1024]
+elements = moved / 8  # a float read, a float written
+print(f"{bandwidth / 1e12:.2f} TB/s and {peak / 1e12:.1f} TFLOP/s")
+print(
+    f"The lines cross at {peak / bandwidth:.1f} FLOP/B: {peak / bandwidth * 4:.0f} multiply-adds."
+)
+for n in (16, 64, 80, 256):
+    least = max(moved / bandwidth, 2 * n * elements / peak)
+    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the larger of the two lines")
+
+# %% [markdown]
+# <details><summary>Where is the measured time farthest above the lines?</summary>
+#
+# If it is near the ridge: loads and arithmetic of one length can't hide each other completely.
+#
+# </details>
+#
+# ## On your own
+#
+# Which of these has arithmetic that is free on your GPU? Guess before you run it.
+
+# %% tags=["yours"]
+import torch
+
+from anatomy import compare
+
+device = "cuda:0" if torch.cuda.is_available() else "cpu"
+x = torch.rand(2**26 if device != "cpu" else 2**14, device=device)
+out = torch.empty_like(x)
+compare(
+    {
+        name: lambda f=f: f(x, out=out)
+        for name, f in {
+            "neg": torch.neg,
+            "exp": torch.exp,
+            "sin": torch.sin,
+            "lgamma": torch.lgamma,
+        }.items()
+    },
+    reference={
+        "neg": lambda: -x,
+        "exp": lambda: x.exp(),
+        "sin": lambda: x.sin(),
+        "lgamma": lambda: x.lgamma(),
+    },
+    bytes=8 * x.numel(),
+    op="elementwise",
+    device=device,
+    budget_s=5,
+)

@@ -1,0 +1,88 @@
+# ---
+# title: "Lab 7: which roof is over it?"
+# nav: "7: Your roofline"
+# description: A notebook for day 7 - place PyTorch operations under the roofs of your own GPU, and find out where a better kernel could save time.
+# section: Curriculum / Labs
+# order: 957
+# index:
+#   lab: "[7: Which roof is over it?](day_07.py)"
+#   you measure: twenty-two PyTorch operations under the roofs of your GPU
+#   takes on a GPU: a quarter of a minute, and two minutes for the roofs
+# ---
+
+# %% [markdown]
+# # Which roof is over it?
+#
+# Bytes over bandwidth and operations over peak are two lower bounds of an operation's time, its roofs.
+# How near do PyTorch's own get? The ideas are those of [day 7](../curriculum/day_07.md).
+
+# %%
+from anatomy.notebook import beside, measure
+
+# %% [markdown]
+# ## Predict
+#
+# Which share of its roof do these reach: `relu` on a large tensor, `softmax` over its rows, and a large
+# matmul in bf16?
+
+# %%
+guesses = {"relu": None, "softmax": None, "matmul, bf16": None}  # shares, such as 0.5
+
+# %% [markdown]
+# ## Measure
+#
+# Shares are of your machine's own roofs. On your GPU measure those first, once:
+# `pytorch-gpu-anatomy limits --save recordings`.
+
+# %%
+operations = measure("roofline.operations")
+operations.show(
+    columns=["variant", "median_s", "share", "share_of"],
+    rows=["relu", "gelu", "sum", "softmax", "layer_norm", "cumsum", "sort"],
+)
+
+# %%
+for name, guess in guesses.items():
+    print(f"{name:13}", beside(guess, operations.row(variant=name)["share"], "of its roof"))
+
+# %% [markdown]
+# ## Explain
+#
+# What matters for your program is not the share but the time above the roof: that is what a better
+# kernel could save.
+
+# %%
+names = ["relu", "exp", "gelu", "sum", "softmax", "layer_norm", "cumsum", "transposed copy", "sort"]
+rows = {name: operations.row(variant=name) for name in names}
+above = {name: row["median_s"] * (1 - row["share"]) for name, row in rows.items()}
+for name in sorted(above, key=above.get, reverse=True)[:5]:
+    print(f"{name:16} {above[name] * 1e6:8.0f} µs above its roof")
+
+# %% [markdown]
+# <details><summary>Why is a sort so far away, and is that anyone's fault?</summary>
+#
+# The roof counts one read and one write of each element. A radix sort goes through all elements once
+# for each digit: its own least is several such trips. A roof is only as good as the count under it.
+#
+# </details>
+#
+# ## On your own
+#
+# Your own operation: count its bytes, and it gets its share.
+
+# %% tags=["yours"]
+import torch
+
+from anatomy import compare
+
+device = "cuda:0" if torch.cuda.is_available() else "cpu"
+n = 4096 if device != "cpu" else 128
+a, b = torch.randn(2, n, n, device=device)
+compare(
+    {"a + b": lambda: a + b, "a.t() + b": lambda: a.t() + b},
+    reference={"a + b": lambda: a + b, "a.t() + b": lambda: a.t() + b},
+    bytes=12 * n * n,
+    op="addition",
+    device=device,
+    budget_s=5,
+)
