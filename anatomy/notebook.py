@@ -12,7 +12,6 @@ shown, and the same calls give the figures of its pages. No torch is needed ther
 """
 
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from typing import Any
 
 from anatomy.judge import printing
 from anatomy.judge import rows as rows_of
+from anatomy.machine import host
 from anatomy.record import recording, showing, signatures
 from anatomy.record.recording import Recording
 from anatomy.table import units
@@ -85,7 +85,7 @@ class Measured:
         with told_in_python():
             chosen = rows_of.meeting(self.rows, where)
             chosen = rows_of.select(chosen, op=op, quantity=quantity, variants=rows)
-            return Shown(_tables(chosen, columns, self.recording))
+            return Shown(_tables(chosen, columns, self.recording) + self._origin())
 
     def curve(
         self,
@@ -107,7 +107,12 @@ class Measured:
             chosen = rows_of.meeting(self.rows, where)
             chosen = rows_of.select(chosen, op=how.get("op"), quantity=how.get("quantity"))
             chosen = [each for each in chosen if each.get("role") != "again"]
-            return Shown(_table(chosen, (series, x, y)))
+            return Shown(_table(chosen, (series, x, y)) + self._origin())
+
+    def _origin(self) -> str:
+        machine = self.recording.data["machine"]
+        name = machine.get("gpu") or machine.get("cpu") or self.recording.machine
+        return f"<p>{escape(self.experiment)}, measured on: {escape(name)}</p>"
 
     def _unsaid(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of the call but for those that select rows as well."""
@@ -124,7 +129,7 @@ def measure(experiment: str, **params: Any) -> Measured:
             found = current.find(experiment, **params)
             return _as_measured(experiment, params, found.recording, current.ceilings_of(found))
         wanted = declared.bind(**params)
-        if recording.on_cpu(wanted) or (os.environ.get("ANATOMY_MODE") != "replay" and _has_gpu()):
+        if recording.on_cpu(wanted) or (os.environ.get("ANATOMY_MODE") != "replay" and host.here()):
             from anatomy.cli.measure import measured
 
             how = {"timeout": None, "allow_foreign": False, "processes": None}
@@ -133,8 +138,6 @@ def measure(experiment: str, **params: Any) -> Measured:
             made = showing.current().find(experiment, **params).recording
             if made is None:
                 raise BadParameter(f"There is no GPU here, and no recording of {experiment}.")
-            gpu = made.data["machine"].get("gpu") or made.machine
-            print(f"No GPU measures here: this is what was recorded on an {gpu}.", file=sys.stderr)
         return _as_measured(experiment, params, made, recording.known_ceilings(made.machine))
 
 
@@ -165,12 +168,6 @@ def output(value: Any) -> str:
 def _as_measured(name: str, params: Mapping[str, Any], made: Recording | None, ceilings):
     rows = [rows_of.derived(row, ceilings) for row in made.rows] if made else []
     return Measured(name, params, made, rows)
-
-
-def _has_gpu() -> bool:
-    import torch  # the reader's own, and slow to import
-
-    return torch.cuda.is_available()
 
 
 def _tables(chosen: Sequence[Mapping[str, Any]], columns, made: Recording) -> str:

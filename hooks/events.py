@@ -10,12 +10,13 @@ import re
 import sys
 import time
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urljoin
 
+import lab_files  # beside this file, where MkDocs finds it while it loads hooks
 import markdown_exec
+from lab_files import Lab
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
@@ -26,8 +27,6 @@ from mkdocs.utils.meta import get_data
 from pymdownx.snippets import SnippetMissingError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = Path(".cache") / "anatomy" / "labs"  # of a project: mkdocs-jupyter reads files
-TEMPLATES = CHECKOUT / "hooks" / "notebooks"
 log = logging.getLogger("mkdocs.plugins.anatomy")
 
 MOST_TOLD = 50  # of what is wrong
@@ -67,16 +66,7 @@ def on_config(config):
     if _command != "serve":
         _lock = _called(lambda: _processes().lock(Path(config.config_file_path).parent))
     markdown_exec.formatters["python"] = _format
-    if "mkdocs-jupyter" in config.plugins:
-        from mkdocs_jupyter.config import settings
-
-        settings.templates_dir = str(TEMPLATES)  # its own bring 590 kB of CSS
-        # It keeps pages by what a notebook holds, and these are made of the templates as well.
-        used = b"".join(path.read_bytes() for path in sorted(TEMPLATES.rglob("*.j2")))
-        kept = Path(config.config_file_path).parent / NOTEBOOKS / sha256(used).hexdigest()[:12]
-        config.plugins["mkdocs-jupyter"].config["cache_dir"] = str(kept)
-        for name in ("plugins.mkdocs_jupyter", "mkdocs-jupyter"):
-            logging.getLogger(f"mkdocs.{name}").setLevel(logging.WARNING)
+    lab_files.prepare(config)
     return config
 
 
@@ -91,7 +81,7 @@ def on_pre_build(config):
             _anatomy().forget_modules()
     found = list(get_files(config))
     files = [each for each in found if each.is_documentation_page()]
-    labs = {each: made for each in found if (made := _lab(each, config))}
+    labs = lab_files.among(found, config)
     _pages.clear()
     _navigations.clear()
     _pages.update((file.src_uri, file.content_string) for file in files)
@@ -120,11 +110,10 @@ def on_files(files, config):
     """Publish the raw recordings and the ledger with the site, lay out its navigation, and have its
     pages once more for each further edition."""
     config.nav = config.nav or _building.navigation
-    for file in list(files):
-        if lab := _lab(file, config):
-            files.remove(file)
-            files.append(lab)
-    own = [each for each in files if each.src_dir == config.docs_dir or isinstance(each, _Lab)]
+    for file, lab in lab_files.among(files, config).items():
+        files.remove(file)
+        files.append(lab)
+    own = [each for each in files if each.src_dir == config.docs_dir or isinstance(each, Lab)]
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
     if len(_building.editions) > 1:
@@ -141,19 +130,18 @@ def on_files(files, config):
 @event_priority(100)  # before mkdocs-jupyter, which reads the file
 def on_pre_page(page, config, files):
     """Write a lab's notebook, executed."""
-    if isinstance(page.file, _Lab):
-        notebook, wrong = _called(lambda: _building.notebook(page.file.src_uri))
-        page.file.to_run = _anatomy().notebooks.to_run(notebook, page.canonical_url or "")
-        path = Path(page.file.abs_src_path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_anatomy().notebooks.as_json(notebook), encoding="utf-8")
+    if isinstance(page.file, Lab):
+        executed, to_run, wrong = _called(
+            lambda: _building.notebooks(page.file.src_uri, page.canonical_url or "")
+        )
+        page.file.write(executed, to_run)
         _wrong.extend(wrong)
     return page
 
 
 def on_page_markdown(markdown, page, config, files):
     """Check a page's blocks, give them their places, and replace its references."""
-    if isinstance(page.file, _Lab):
+    if isinstance(page.file, Lab):
         front = _building.fronts[_building.edition(page.file.src_uri)[1]]
         page.meta = {"title": front.title, "description": front.description}
         if _building.edition(page.file.src_uri)[0].folder:
@@ -174,8 +162,8 @@ def on_page_markdown(markdown, page, config, files):
 
 def on_page_content(html, page, config, files):
     """Remember what the page lacks, and finish it."""
-    if isinstance(page.file, _Lab):
-        html = _anatomy().notebooks.as_page(html, f"{page.file.name}.ipynb")
+    if isinstance(page.file, Lab):
+        html = _anatomy().notebooks.as_page(html, page.file.notebook)
     _wrong.extend(_building.page_done(html))
     return _called(lambda: _building.finished(page.file.src_uri, html))
 
@@ -212,10 +200,8 @@ def on_page_context(context, page, config, nav):
 
 def on_post_page(output, page, config):
     """Put the pictures in their places, and a lab's notebook beside its page."""
-    if isinstance(page.file, _Lab):
-        path = Path(page.file.abs_dest_path).with_name(f"{page.file.name}.ipynb")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_anatomy().notebooks.as_json(page.file.to_run), encoding="utf-8")
+    if isinstance(page.file, Lab):
+        page.file.publish()
     return _building.with_pictures(page.file.src_uri, output)
 
 
@@ -260,9 +246,9 @@ def _add_edition(edition, own, files, config):
     pages = []
     for file in own:
         there, beside = edition.inside(file.src_uri), InclusionLevel.NOT_IN_NAV
-        if isinstance(file, _Lab):
+        if isinstance(file, Lab):
             _pages[there] = _pages[file.src_uri]
-            copy = _Lab.of(there, config, beside)
+            copy = Lab.of(there, config, beside)
             pages.append(copy)
         elif not file.is_documentation_page():
             copy = File.generated(config, there, abs_src_path=file.abs_src_path, inclusion=beside)
@@ -277,26 +263,6 @@ def _add_edition(edition, own, files, config):
     config.nav = nav
     at_top = (each for each in found.pages if each.file.dest_uri == f"{edition.folder}/index.html")
     found.homepage = next(at_top, None)
-
-
-class _Lab(File):
-    """A lab, whose page mkdocs-jupyter makes of a notebook that is written when its turn comes."""
-
-    to_run = None  # the notebook that its readers open
-
-    @classmethod
-    def of(cls, name, config, inclusion=InclusionLevel.UNDEFINED):
-        path = Path(config.config_file_path).parent / NOTEBOOKS / Path(name).with_suffix(".ipynb")
-        return cls.generated(config, name, abs_src_path=str(path), inclusion=inclusion)
-
-    def is_documentation_page(self):
-        return True
-
-
-def _lab(file, config):
-    """The lab that a file of docs/ is, or None."""
-    is_one = _anatomy().labs.is_lab(file.src_uri) and "mkdocs-jupyter" in config.plugins
-    return _Lab.of(file.src_uri, config) if is_one else None
 
 
 def _stamps(config):

@@ -332,6 +332,7 @@ def _count(found: Iterable[Found]) -> int:
 
 
 _current: ContextVar[Showing | None] = ContextVar("anatomy_showing", default=None)
+of_build = _current.get  # what is being shown; None outside of a build
 
 
 def current() -> Showing:
@@ -340,11 +341,6 @@ def current() -> Showing:
         return showing
     root = recording.default_root()
     return Showing(root=root, machine=recording.known_machine(root, shown_machine()))
-
-
-def of_build() -> Showing | None:
-    """What is being shown; None outside of a build."""
-    return _current.get()
 
 
 @contextmanager

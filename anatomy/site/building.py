@@ -164,8 +164,9 @@ class Building:
         self.gaps |= dict.fromkeys(drawn.gaps)
         return drawn.text, drawn.wrong
 
-    def notebook(self, page: str) -> tuple[notebooks.Notebook, list[str]]:
-        """Begin a lab: its notebook with what its cells came to, and what is wrong."""
+    def notebooks(self, page: str, address: str) -> tuple[str, str, list[str]]:
+        """Begin a lab, whose page will be at an `address` of the web if that is known: its notebook
+        with what its cells came to, that to be run by its readers, and what is wrong."""
         text, wrong = self.page(page, *self._texts[page])
         self._ran |= set(self._printed)  # Markdown comes to none of them
         edition, name = self.edition(page)
@@ -182,7 +183,9 @@ class Building:
                 wrong.append(f"{name}:{line}: {error}")
                 return target
 
-        return notebooks.executed(text, self._printed, link), wrong
+        executed = notebooks.executed(text, self._printed, link)
+        to_run = notebooks.to_run(executed, address)
+        return notebooks.as_json(executed), notebooks.as_json(to_run), wrong
 
     def block(self, place: str) -> str:
         """What a block of the page begun last printed; `place` is the id that `draw` gave it."""
