@@ -13,7 +13,7 @@ shown, and the same calls give the figures of its pages. No torch is needed ther
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import nan
@@ -179,16 +179,20 @@ def _tables(chosen: Sequence[Mapping[str, Any]], columns, made: Recording) -> st
         name = rows_of.group_name(op, quantity)
         judged = [row for row in group if row.get("role") == "control" or row.get("verdict")]
         if judged:
-            floor, warnings = rows_of.noise_floor(group), made.warnings
             ceilings = recording.known_ceilings(made.machine)
-            table = printing.as_html(judged, floor, warnings, ceilings)
+            table = printing.as_html(judged, rows_of.noise_floor(group), (), ceilings)
         else:
             shown = [each for each in group[0] if not units.missing(group[0][each])]
-            table = _table(group, shown)
+            table = _table(group, dict.fromkeys(["variant", *shown]))
         parts.append(f"<p><strong>{escape(name)}</strong></p>{table}" if name else table)
-    return "".join(parts)
+    warned = "".join(f"<li>{escape(each)}</li>" for each in dict.fromkeys(made.warnings))
+    told = f"<details><summary>Warnings of the measurement</summary><ul>{warned}</ul></details>"
+    return "".join([*parts, told if warned else ""])
 
 
-def _table(chosen: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    lines = [{rows_of.heading(c): rows_of.ranged(row, c) for c in columns} for row in chosen]
+def _table(chosen: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
+    def cell(row: Mapping[str, Any], column: str) -> str:
+        return "" if units.missing(row.get(column)) else rows_of.ranged(row, column)
+
+    lines = [{rows_of.heading(c): cell(row, c) for c in columns} for row in chosen]
     return printing.html_table(lines) if lines else "<p>No rows are like that.</p>"

@@ -1,6 +1,9 @@
 """Labs: read as pages line for line, executed with recordings and on a CPU, and as notebooks."""
 
 import json
+import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -175,6 +178,23 @@ def test_every_cell_of_a_lab_runs_on_a_cpu(file, recorded, capsys, monkeypatch):
     assert "measured: " in said and "nan" not in said
     assert "[" in said.rpartition("<table>")[2], "the last table, that of compare, has intervals"
     assert said.count("<!--html-->") >= 2
+
+
+def test_a_notebook_needs_no_package_of_the_site_and_replays_without_torch():
+    theirs = "altair vl_convert mkdocs markdown markdown_exec jupytext nbformat pymdownx torch"
+    code = f"""
+import sys
+sys.modules |= dict.fromkeys({theirs.split()!r})
+from anatomy.notebook import measure
+print(measure("sync_points.training_loop").show(op="small", chart="ratios")._repr_html_())
+print(measure("transfers.hazard").show()._repr_html_())
+print(measure("coalescing.strides").curve(x="stride", y="rate")._repr_html_())
+"""
+    env = os.environ | {"ANATOMY_MODE": "replay", "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "no readback" in done.stdout and done.stdout.count("measured on: ") == 3
+    assert done.stdout.count("<details>") == 1 and ">variant</th>" in done.stdout
 
 
 def test_what_is_measured_says_where_and_is_asked_row_by_row(recorded):
