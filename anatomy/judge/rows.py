@@ -201,7 +201,7 @@ SPEEDS = {
 SMALL = 1.02  # below this factor a difference has a decimal: `1.2% slower`
 PERCENT = 1.2  # below this factor a difference is told in percent
 CLOSE = 1.1  # up to this factor what is undecided is called `about as fast`
-UNDECIDED = "not clearly faster or slower"  # where an interval leaves open more
+UNDECIDED = "not clearly faster or slower"  # where nothing is known of what it leaves open
 
 
 def factor_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
@@ -217,9 +217,9 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
 
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
     of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
-    (within 4%)`, or `not clearly faster or slower (20% faster to 1.3× slower)`; `short`, for a
-    label of a drawing, begins the latter with `undecided`. A column that is no ratio of times, or a
-    row with no verdict on it, is a BadParameter.
+    (within 4%)`, or `between 20% faster and 1.3× slower`; `short`, for a label of a drawing, says the
+    latter as `undecided (20% faster to 1.3× slower)`. A column that is no ratio of times, or a row
+    with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -232,9 +232,7 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     factors = [row.get(name) for name in (column, *INTERVALS.get(column, ()))]
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     if word == "undecided":
-        said, left_open = _undecided(*sorted(x for x in factors[1:] if not units.missing(x)))
-        short = short and said == UNDECIDED
-        return f"{'undecided' if short else said}{left_open}"
+        return _undecided(sorted(x for x in factors[1:] if not units.missing(x)), short)
     return _changed(factors[0], word)
 
 
@@ -246,14 +244,17 @@ def _changed(factor: float, word: str = "") -> str:
     return f"{percent if size < PERCENT else f'{units.significant(size, 2)}×'} {direction}"
 
 
-def _undecided(*ends: float) -> tuple[str, str]:
-    """An undecided ratio of times in words, and what its interval leaves open, from the ends."""
+def _undecided(ends: Sequence[float], short: bool) -> str:
+    """An undecided ratio of times in words: what its interval leaves open, from the ends."""
     if len(ends) < 2:
-        return UNDECIDED, ""
+        return "undecided" if short else UNDECIDED
     farthest = max(max(end, 1 / end) for end in ends)
     if farthest <= CLOSE:
-        return "about as fast", f" (within {ceil((farthest - 1) * 100)}%)"
-    return UNDECIDED, f" ({' to '.join(dict.fromkeys(map(_changed, ends)))})"
+        return f"about as fast (within {ceil((farthest - 1) * 100)}%)"
+    said = list(dict.fromkeys(map(_changed, ends)))
+    if short:
+        return f"undecided ({' to '.join(said)})"
+    return f"between {' and '.join(said)}" if len(said) > 1 else f"perhaps {said[0]}"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:
