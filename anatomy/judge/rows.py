@@ -217,9 +217,9 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
 
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
     of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
-    (within 4%)`, or `between 20% faster and 1.3× slower`; `short`, for a label of a drawing, says the
-    latter as `undecided (20% faster to 1.3× slower)`. A column that is no ratio of times, or a row
-    with no verdict on it, is a BadParameter.
+    (within 4%)`, or `between 20% faster and 1.3× slower`; `short`, for a label of a drawing, says
+    the latter as `undecided (20% faster to 1.3× slower)`. A column that is no ratio of times, or a
+    row with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")

@@ -259,7 +259,7 @@ def powers_of_ten(low: float, high: float) -> list[float]:
 
 def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name and the FLOP/B of its corner, in `short` its name alone;
-    roofs too close for two lines of text share one. What would reach back to the corner says less."""
+    roofs too close for two lines of text share one. What would reach to the corner says less."""
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
         if shared and shared[-1][0]["peak"] < CLOSE * roof["peak"]:
