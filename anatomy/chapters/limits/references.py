@@ -29,7 +29,10 @@ def l2(showing: Showing, op: str, spec: str) -> str:
     if spec == "best":
         fitting = {step.op: step.cache for step in curves.steps(table) if step.cache}
         best = lookup("operation with a call that fits the cache", op, fitting)
-        text, ends = (rows.printed(best, "rate", most) for most in (2, 3))
+        rate = curves.rate(best)
+        text = units.rate(rate, "B/s", most=2)
+        ends = (best["bytes"] / best[end] for end in ("high_s", "low_s"))
+        ends = units.rate_range(rate, "B/s", *ends)
         origin = f"{ends}, {best['variant']}: the fastest of the sizes that fit"
         return spans.figure("measured", text, f"{origin}; {BANDWIDTH}") + spans.marks(found)
     more = lookup("operation with a rate in the cache", op, curves.marginals(table))
