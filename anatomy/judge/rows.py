@@ -217,9 +217,9 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
 
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`. `as fast`
     of `same` alone. Of `undecided` no direction, but what the interval leaves open: `about as fast
-    (within 4%)`, or `between 20% faster and 1.3× slower`; `short`, for a label of a drawing, says
-    the latter as `undecided (20% faster to 1.3× slower)`. A column that is no ratio of times, or a
-    row with no verdict on it, is a BadParameter.
+    (within 4%)`, or `between 20% faster and 1.3× slower`; `short`, for a label of a drawing, calls
+    the latter `undecided`. A column that is no ratio of times, or a row with no verdict on it, is a
+    BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -251,10 +251,13 @@ def _undecided(ends: Sequence[float], short: bool) -> str:
     farthest = max(max(end, 1 / end) for end in ends)
     if farthest <= CLOSE:
         return f"about as fast (within {ceil((farthest - 1) * 100)}%)"
-    said = list(dict.fromkeys(map(_changed, ends)))
     if short:
-        return f"undecided ({' to '.join(said)})"
-    return f"between {' and '.join(said)}" if len(said) > 1 else f"perhaps {said[0]}"
+        return "undecided"
+    said = list(dict.fromkeys(map(_changed, ends)))
+    if len(said) < 2:
+        return f"perhaps {said[0]}"
+    one, other = (each.split() for each in said)  # how much, and in which direction
+    return f"between {' '.join(one[: 1 if one[1] == other[1] else 2])} and {' '.join(other)}"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:
