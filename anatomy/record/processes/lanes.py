@@ -8,12 +8,14 @@ what one compiles would take cores from what another measures, so each has cores
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
 
 from anatomy.machine import driver
 from anatomy.record.processes import isolation
 from anatomy.table.errors import DeviceError
 
 Lane = Callable[[Mapping[str, str]], None]
+CPUS = Path("/sys/devices/system/cpu")
 
 
 def cards(gpus: int | None) -> list[driver.Card]:
@@ -60,6 +62,17 @@ def _cores(count: int) -> list[set[int]]:
     """The cores of this process in as many equal shares; empty ones where it can't be bound."""
     if not hasattr(os, "sched_getaffinity"):
         return [set()] * count
-    every = sorted(os.sched_getaffinity(0))
+    every = sorted(os.sched_getaffinity(0), key=_place)
     each = len(every) // count
     return [set(every[at * each : (at + 1) * each]) for at in range(count)]
+
+
+def _place(core: int) -> tuple[int, int, int]:
+    """Where a core is, as Linux tells it: its socket, the physical core that it is a thread of, its
+    number. Two threads of one physical core slow each other down, so they belong to one share."""
+    try:
+        told = [CPUS / f"cpu{core}/topology/{name}" for name in ("physical_package_id", "core_id")]
+        socket, physical = (int(file.read_text()) for file in told)
+    except (OSError, ValueError):
+        socket, physical = 0, core
+    return socket, physical, core

@@ -54,6 +54,16 @@ def test_each_gpu_has_as_many_cores_as_any_other_and_none_of_anothers(bound, cou
     assert len(set.union(*shares)) == each * gpus and set.union(*shares) <= cores
 
 
+def test_threads_of_one_physical_core_belong_to_one_gpu(bound, monkeypatch, tmp_path):
+    for core in range(8):  # 0 and 4 are threads of one, and so on
+        told = tmp_path / f"cpu{core}" / "topology"
+        told.mkdir(parents=True)
+        (told / "physical_package_id").write_text("0\n")
+        (told / "core_id").write_text(f"{core % 4}\n")
+    monkeypatch.setattr(lanes, "CPUS", tmp_path)
+    assert sorted(map(sorted, bound(range(8), 2))) == [[0, 1, 4, 5], [2, 3, 6, 7]]
+
+
 @pytest.mark.parametrize("cores", [range(3), None])
 def test_with_fewer_cores_than_gpus_or_where_there_is_no_binding_none_is_bound(bound, cores):
     assert bound(cores, 4) == [set()] * 4
