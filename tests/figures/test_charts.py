@@ -180,7 +180,7 @@ def test_what_the_schema_does_not_know_is_refused_in_tests_alone(tmp_path, monke
     drawing = drawn("ratios", table(**MATMUL))
 
     def misspelt(data, width):
-        return grammar.configured(grammar.alt.Chart().mark_point(sise=1))
+        return grammar.layered([grammar.alt.Chart().mark_point(sise=1)], width, 100)
 
     monkeypatch.setattr(plain, "ratios", misspelt)
     with pytest.raises(grammar.schemapi.SchemaValidationError, match="sise"):
