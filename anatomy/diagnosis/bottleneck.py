@@ -306,7 +306,7 @@ def _host_in_words(seen: Quantities) -> list[str]:
     if inputs:
         told.append(f"Before it, getting the input takes {_share(inputs)}.")
     if wait:
-        told.append(f"It waits for the GPU for {_share(wait)} of the step.")
+        told.append(f"It waits for the GPU in {_share(wait)}.")
     elif wait == 0 and inputs and seen.synchronizes:
         told.append("It waits for the GPU only while it gets the input.")
     elif seen.synchronizes:
