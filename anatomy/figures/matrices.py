@@ -125,8 +125,9 @@ def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along
         size, unit = tables.time_unit([row[value] for row in cells.values() if row[value]])
         label += f", {unit}"
     heads = "".join(f'<th scope="col" class="n">{escape(str(each))}</th>' for each in alongs)
-    ends = '<br><span class="ci">95% interval</span>' if _with_interval(value) else ""
-    name = f"{escape(label)}{ends}"
+    name = escape(label)
+    if _with_interval(value):
+        name += '<br><span class="ci">95% interval</span>'
     top = f'<th rowspan="2" scope="col">{name}</th>'
     top += f'<th colspan="{len(alongs)}" scope="colgroup">{escape(along)}</th>'
     top = f"<thead><tr>{top}</tr><tr>{heads}</tr></thead>"
