@@ -74,8 +74,8 @@ def first_figure(
     text: str, printed: Mapping[str, str], marked: Container[str] | None = None
 ) -> int | None:
     """How many lines of a page its first figure ends after, with the other tabs or the fold that it
-    is in, by what its blocks printed; None where it has none above its first section. Of blocks that
-    are `marked` the first, in whichever section."""
+    is in, by what its blocks printed; None where it has none above its first section. Of blocks
+    that are `marked` the first, in whichever section."""
     lines = text.split("\n")
     for fence in find(text):
         place = fence.options.get("id", "")
