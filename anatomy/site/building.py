@@ -15,7 +15,7 @@ from typing import Any
 
 from anatomy.claims import ledger
 from anatomy.figures.charts import strips
-from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
+from anatomy.figures.text import fences, frontmatter, glossary, inline, listings, spans
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
 from anatomy.site import cards, collecting, editions, lessons, reading, ways
@@ -110,7 +110,7 @@ class Building:
             text = fences.with_places(text, name, offset)
             text, failed = inline.replace(showing, text, offset)
             wrong += failed
-            printed, pictures = {}, []
+            printed, pictures, marked = {}, [], set()
 
             def put_by(found: re.Match) -> str:
                 whole = found[0].startswith("<figure")
@@ -123,7 +123,9 @@ class Building:
                 if fence.executes and (place := fence.options.get("id")):
                     begun(place)
                     try:
-                        printed[place] = _UNREAD.sub(put_by, self._run(showing, fence, place))
+                        html = self._run(showing, fence, place)
+                        marked |= {place} if spans.STALE in html else set()
+                        printed[place] = _UNREAD.sub(put_by, html)
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""
@@ -135,7 +137,9 @@ class Building:
                 pictures.append(aged)
                 opening = f'<div class="notice badge" id="{strips.AGED}" data-search-exclude>'
                 badge = f"{opening}<!--picture {len(pictures) - 1}--></div>"
-                after = None if strips.mostly_aged(showing) else fences.first_figure(text, printed)
+                there = marked if spans.STALE not in text else None
+                mostly = strips.mostly_aged(showing)
+                after = None if mostly else fences.first_figure(text, printed, there or None)
                 if after is None:
                     text = _HEAD.sub(lambda head: f"{head[0]}\n\n{badge}\n", text, count=1)
                 else:

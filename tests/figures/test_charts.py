@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from anatomy import page
 from anatomy.figures.charts import grammar, loglog, plain, svg
 from anatomy.judge import rows
 from anatomy.record import showing
@@ -15,9 +16,9 @@ from tests.fakes import synthetic
 
 
 def table(experiment: str = "contiguity.bench", **wanted) -> list[dict]:
-    page = synthetic.showing()
-    found = page.find(experiment).recording.data["rows"]
-    return [rows.derived(row, page.ceilings) for row in rows.select(found, **wanted)]
+    shown = synthetic.showing()
+    found = shown.find(experiment).recording.data["rows"]
+    return [rows.derived(row, shown.ceilings) for row in rows.select(found, **wanted)]
 
 
 MATMUL = {"op": "matmul", "quantity": "gpu_warm"}
@@ -264,6 +265,15 @@ def test_a_matrix_with_one_coordinate_is_one_chart():
     cells = [cell | {"variant": name} for name in "abc"]
     assert "facet" not in plain.matrix(cells, "m", "dtype", 0.01, width=680)
     assert "facet" in plain.matrix([*cells, cells[0] | {"by": 1}], "m", "dtype", 0.01, width=680)
+
+
+def test_a_table_of_one_variant_has_no_heading_that_names_it_and_no_interval_that_it_lacks():
+    which = {"by": ("m", "n", "k"), "op": "matmul", "quantity": "gpu_warm", "dtype": ["fp16"]}
+    with showing.using(synthetic.showing()):
+        one = page.matrix("contiguity.bench", "rate", variants=["contiguous"], m=[4096], **which)
+        some = page.matrix("contiguity.bench", "ratio", chart=False, m=[4096], **which)
+    assert "TFLOP/s" in one and ">contiguous<" not in one and "95% interval" not in one
+    assert ">sliced_offset_view<" in some and "95% interval" in some
 
 
 def test_between_alignments_a_sweep_has_steps():

@@ -17,7 +17,7 @@ EXPERIMENT = "bottlenecks.confusion"
 # Who names the bottleneck: column of the table, and what it is called.
 JUDGES = {"found": "diagnose", "seed_says": "the inherited three kinds"}
 # How the lines begin that name the cause, say what it takes, and what to change.
-FIRST_READ = ("bottleneck:", "It waits for the GPU", "try next:")
+FIRST_READ = ("bottleneck:", "A step takes", "It waits for the GPU", "try next:")
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}  # kinds that a judge can name, if not all
 SHARES = {
     "idle_share": "GPU idle",

@@ -17,8 +17,8 @@ DESK, ROW, TALL = 500, 38.0, 60.0  # pixels: a wider sheet is a desk's; a row on
 LABELS, SHARES, SPEED = 206.0, 64.0, 84.0  # pixels beside the plot of a desk
 VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
 MARK = 13.0  # pixels of a mark; an interval no wider is not drawn
-BEGAN = "what a way is held against"
-INTERVAL = "interval of a time, where it is wide"
+BEGAN = "what it is compared with"
+INTERVAL = "95% interval, drawn where wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
@@ -34,10 +34,10 @@ class Step(NamedTuple):
     low: float  # ends of its interval
     high: float
     text: str  # the time, without its unit
-    start: float | None  # of the way that it is held against
+    start: float | None  # of the version that it is compared with
     speed: str
     verdict: str
-    aside: str  # what the step is bound by, and which way it is held against
+    aside: str  # what the step is bound by, and what it is compared with
     share: str  # of the limit of its number format, which it names
 
 
@@ -93,7 +93,7 @@ def _step(row: Row, view: View, size: float) -> Step:
 
 
 def _over(below: Row | None) -> str:
-    """Which way another is held against: `over 3`, or `over 3 in a graph`."""
+    """What a version is compared with: `over 3`, or `over 3 in a graph`."""
     if below is None:
         return ""
     return f"over {str(below['variant'])[:1]}{' in a graph' if rungs.as_graph(below) else ''}"
