@@ -137,7 +137,8 @@ def _lanes(
             x += wide
         across = lasts[variant] * pixels_per_s
         sheet.box(1, top + 24 + BOX, across, BAR, fill=colour, round_=0, told=times[variant])
-    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, NOTE, colour=MUTED, size=11)
+    note = f"{NOTE} Blue is the {work}; the other colour, what comes with it."
+    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, note, colour=MUTED, size=11)
 
 
 def _wide(kind: str, count: int) -> float:

@@ -174,7 +174,8 @@ OF_IT = {
 }
 MISCONCEPTIONS = ("states", "refutes")
 OPPOSITE = {claims.HOLDS: claims.FAILS, claims.FAILS: claims.HOLDS}
-CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition", *MISCONCEPTIONS)
+CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
+CLAIM_PARTS += MISCONCEPTIONS
 Reference = Callable[[Showing, str, str], str]
 REFERENCES: dict[str, Reference] = {
     "claim": claim,
