@@ -11,7 +11,6 @@ from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, Canvas
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
-from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 Row = Mapping[str, Any]
@@ -95,10 +94,10 @@ def _meets(name: str, like: str) -> bool:
 
 
 def _times(row: Row, also: Sequence[Row]) -> str:
-    own = units.seconds(row["median_s"], most=3)
+    own = rows.printed(row, "median_s")
     for other in also:
         if other["variant"] == row["variant"]:
-            return f"GPU {own}, call {units.seconds(other['median_s'], most=3)}"
+            return f"GPU {own}, call {rows.printed(other, 'median_s')}"
     return own
 
 
