@@ -100,10 +100,10 @@ def test_an_exercise_knows_the_answer_that_it_folds_away(opened, day):
     asked = boxes(page, ".calculate, .measure")
     for name, unit in asked.items():
         low, _, high = answers(page, name)[0].partition(" to ")
-        right = number(high or low, unit)
-        for factor, verdict in ((1, "Right."), (1 / 3, "Too small"), (3, "Too large")):
-            guess(page, name, f"{factor * right:.9f}")
-            assert told(page, name).startswith(verdict), (name, factor)
+        least, most = number(low, unit), number(high or low, unit)
+        for said, verdict in ((most, "Right."), (least / 3, "Too small"), (3 * most, "Too large")):
+            guess(page, name, f"{said:.9f}")
+            assert told(page, name).startswith(verdict), (name, said)
 
 
 def test_a_part_of_a_wave_is_not_taken_for_an_answer(opened):
