@@ -22,7 +22,6 @@ WRITTEN = {
     "Addmm": "linear",
     "Bmm": "matmul",
     "Gelu": "GELU",
-    "Softmax": "softmax: table of scores",
 }
 
 
