@@ -234,7 +234,7 @@ def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int
     colour, shape = _series(points, width)
     x = _over_x(ticks, titles[0], width)
     base = grammar.on(points, x=x, description="hover:N")
-    line = grammar.on(fits, x="x:Q", y="value:Q", color=colour)
+    line = grammar.on(fits, x="x:Q", y="value:Q", color=colour, detail="level:N")
     layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
     layers += [
         grammar.through(points, 1.8, x=x, y=y, color=colour),

@@ -11,7 +11,6 @@ from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, Canvas
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
-from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 Row = Mapping[str, Any]
@@ -95,10 +94,10 @@ def _meets(name: str, like: str) -> bool:
 
 
 def _times(row: Row, also: Sequence[Row]) -> str:
-    own = units.seconds(row["median_s"], most=3)
+    own = rows.printed(row, "median_s")
     for other in also:
         if other["variant"] == row["variant"]:
-            return f"GPU {own}, call {units.seconds(other['median_s'], most=3)}"
+            return f"GPU {own}, call {rows.printed(other, 'median_s')}"
     return own
 
 
@@ -137,7 +136,8 @@ def _lanes(
             x += wide
         across = lasts[variant] * pixels_per_s
         sheet.box(1, top + 24 + BOX, across, BAR, fill=colour, round_=0, told=times[variant])
-    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, NOTE, colour=MUTED, size=11)
+    note = f"{NOTE} Blue is the {work}; the other colour, what comes with it."
+    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, note, colour=MUTED, size=11)
 
 
 def _wide(kind: str, count: int) -> float:

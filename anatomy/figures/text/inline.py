@@ -6,6 +6,8 @@
     [[claim:transposed-view-costs-nothing]]        the sentence, both numbers, verdict, evidence
     [[claim:transposed-view-costs-nothing | verdict]]  its verdict alone, as a chip
     [[claim:transposed-view-costs-nothing | measured]]
+    [[claim:registers-are-smallest | states]]      a chip on the misconception that it `states`, or
+                                                   `refutes`: refuted, confirmed, not decided
     [[limit:matmul fp16]]  [[limit:copy | TB/s.2]]  a ceiling of the machine
     [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on

@@ -153,11 +153,12 @@ def _ends_of_fits(
 
 
 def _steps(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> list[dict[str, Any]]:
-    """The corners of the stairs that each line's levels make."""
+    """Both ends of each level of each line; nothing joins two levels."""
     return [
-        {"series": name, "x": row[wanted.x], "value": median(each[wanted.y] for each in level)}
+        {"series": name, "level": number, "x": row[wanted.x]}
+        | {"value": median(each[wanted.y] for each in level)}
         for name, several in levels.items()
-        for level in several
+        for number, level in enumerate(several)
         for row in (level[0], level[-1])
     ]
 

@@ -205,6 +205,8 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     assert shown("claim:slice-doubles-fp16 | measured") == number
     assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"
     assert shown("claim:slice-doubles-fp16 | verdict") == "✓holds"
+    assert shown("claim:slice-doubles-fp16 | states") == "✓misconception confirmed"
+    assert shown("claim:slice-doubles-fp16 | refutes") == "✗misconception refuted"
     where = shown("claim:contiguous-beats-strided | condition")
     assert where == (
         "for sliced_offset_view matmul, transposed_view/as_strided_view layer_norm, 36 of 108 cases"
