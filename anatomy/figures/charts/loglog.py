@@ -202,14 +202,16 @@ def payoff(
 ) -> Spec:
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even. The marks
     of points not `shown` to differ from 1 are hollow. A range has the `low` and `high` ends of a
-    break-even `at` a coordinate. The largest noise floor is a band around 1."""
+    break-even `at` a coordinate, a dotted line; it is shaded where no other lies on top of it. The
+    largest noise floor is a band around 1."""
     ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
     how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1], (floor, HEIGHT))
     x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", **how)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=x, description="hover:N")
     found = grammar.on(ranges, color=colour)
-    layers = [found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")] if ranges else []
+    shaded = found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")
+    layers = [shaded] if len(ranges) == 1 else []
     layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
     if _numeric(ticks):  # between texts there is nothing for a line to pass
         layers.append(grammar.through(points, 1.8, x=x, y=y, color=colour))
