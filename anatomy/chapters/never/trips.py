@@ -61,9 +61,7 @@ def prices(
 
     def draw() -> str:
         table = found.recording.rows
-        groups = {
-            head: [_price(table, each) for each in group] for head, group in wanted.items()
-        }
+        groups = {head: [_price(table, each) for each in group] for head, group in wanted.items()}
         label = ". ".join(
             f"{head}: " + "; ".join(f"{bar.words}: {_full(bar)}" for bar in bars)
             for head, bars in groups.items()

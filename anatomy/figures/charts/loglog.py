@@ -225,20 +225,30 @@ def payoff(
     return grammar.framed(layers, width, HEIGHT)
 
 
-def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
-    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
+def growth(
+    points: Data, fits: Data, ticks: Ticks, titles: Titles, named: bool = False, *, width: int
+) -> Spec:
+    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits. A
+    cost in bytes may be `named`: `64 KiB`, `2 MiB`."""
     drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
     low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
-    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
-    axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
+    if named:
+        apart = ceil(log2(high / low) / 8)  # powers of two from one name to the next
+        powers = range(ceil(log2(low)), floor(log2(high)) + 1)
+        values = [2.0**power for power in powers if power % apart == 0]
+        axis = alt.Axis(values=values, labelExpr=BYTES)
+    else:
+        values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+        axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
     x = _over_x(ticks, titles[0], width)
     base = grammar.on(points, x=x, description="hover:N")
-    line = grammar.on(fits, x="x:Q", y="value:Q", color=colour)
-    layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
-    layers += [
+    line = grammar.on(fits, x="x:Q", y="value:Q", detail="series:N")
+    layers = [
         grammar.through(points, 1.8, x=x, y=y, color=colour),
+        # On top, and of another colour: a line that keeps to its fit would hide it.
+        *([line.mark_line(strokeWidth=1, strokeDash=[5, 4], color=grammar.TEXT)] if fits else []),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
     ]
