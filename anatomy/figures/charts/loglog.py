@@ -239,7 +239,9 @@ def growth(
         axis = alt.Axis(values=values, labelExpr=BYTES)
     else:
         values = [step for step in steps_of_ten(low, high) if low <= step <= high]
-        axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
+        axis = alt.Axis(
+            values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g"
+        )
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
     x = _over_x(ticks, titles[0], width)
