@@ -54,8 +54,8 @@ def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
 def shown(
     table: Sequence[Row], columns: Sequence[str] | None, chart: str | None, *, unfold: bool
 ) -> str:
-    """Rows as a table, or as a chart with the table under it. In a chart of times rates stand beside
-    them, unless `columns` are chosen with no rate and no share of a limit among them."""
+    """Rows as a table, or as a chart with the table under it. Beside the times of a chart stand
+    rates, unless `columns` are chosen with no rate and no share of a limit among them."""
     timed = any(row.get("median_s") for row in table)
     if chart and not timed and (why := refused(table)):
         return why
