@@ -9,7 +9,8 @@ reckoned in factors, for a slower host slows all by one.
 
 **The interval** spans the intervals of all occasions, and on both sides a *reach* more, a factor
 that is common to a class. A row whose occasions differ much so has a wide interval, one that the
-class alone widens a narrow one.
+class alone widens a narrow one. No host makes a step shorter than its kernels run: where a profile
+knows how long that is, the interval of a time ends there, a card's reach below.
 
 **The reach** is found by leaving each occasion of each row out: how far does its figure lie beyond
 what the row's others span? It is the smallest factor that holds 95 % of these; of m rows the share
@@ -39,7 +40,7 @@ from typing import Any
 from anatomy.judge import replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Circumstances, Judged, Row
 from anatomy.judge.merging import NAMES
-from anatomy.judge.pace import HOST, MIXED, of_ratio
+from anatomy.judge.pace import GPU, HOST, MIXED, of_ratio
 from anatomy.judge.replication import Replicated
 from anatomy.table import columns, intervals, units
 from anatomy.table.intervals import Interval
@@ -123,6 +124,7 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
         row, factor = rows[each.place], _factor(reach, each.pace, each.figure)
         low, high = span(each.found, factor)
         if each.figure == "median_s":
+            low = max(low, _least(row, each.found, reach))
             medians = [*(_at(one, "median_s", each.place) for one in known.earlier)]
             found = {"low_s": low, "high_s": high, "occasions": len(each.found)}
             found |= {
@@ -139,6 +141,16 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
             }
             found["verdict"] = remaining(row.get("verdict"), low, high)
         yield each.place, found
+
+
+def _least(row: Row, found: Sequence[Interval], reach: Reach) -> float:
+    """What a row's time can't fall below on any host: the time that its kernels run, if a profile
+    knows that, on a card that is as much faster as cards were seen to be."""
+    running = row.get("busy_s")
+    if units.missing(running):
+        return 0.0
+    seen = min(running, *(each.low for each in found))  # a profile may have seen a lower clock
+    return seen / _factor(reach, GPU, "median_s")
 
 
 def _factor(reach: Reach, pace: str, figure: str) -> float:

@@ -131,6 +131,17 @@ def test_an_interval_covers_what_differed_and_the_figure_is_the_newest():
     assert found[1]["verdict"] == alone[1]["verdict"] == "faster"
 
 
+@pytest.mark.parametrize("running", [0.7, 1.3])  # a profile may have seen a lower clock
+def test_no_host_makes_a_step_shorter_than_its_kernels_run(running):
+    rows = [row | {"quantity": "step_wall", "enqueue_s": 1.0} for row in table(noise=0)]
+    rows = [row | {"busy_s": running * row["blocks_s"][0]} for row in rows]
+    reach = {"GPU": {"median_s": 1.1}, "host": {"median_s": 2.0}}
+    known = Circumstances(earlier=[earlier(rows, 1.2)], reach=lambda: reach)
+    for row, alone in zip(judge.judged(rows, known), judge.judged(rows), strict=True):
+        assert row["low_s"] == pytest.approx(min(row["busy_s"], alone["low_s"]) / 1.1)
+        assert row["low_s"] <= row["median_s"] <= row["high_s"]
+
+
 def test_a_verdict_that_occasions_do_not_share_is_undecided_and_none_gets_stronger():
     rows = table()
     turned = judge.judged(rows, Circumstances(earlier=[earlier(rows, of_variant=1.2)]))[1]

@@ -187,7 +187,7 @@ def test_rows_may_be_compared_with_each_other_within_one_operation_and_quantity(
         (1.001, "same", "as fast"),
         (1.03, "undecided", "about as fast (within 4%)"),
         (1 / 1.03, "undecided", "about as fast (within 4%)"),
-        (1.21, "undecided", "not clearly faster or slower (1.2× slower)"),
+        (1.3, "undecided", "1.3× slower, but undecided (1.3× to 1.3× the time)"),
     ],
 )
 def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):
@@ -211,9 +211,27 @@ def test_a_ratio_among_factors_is_a_factor(ratio, verdict, said):
     assert rows.factor_in_words({"speedup": 1 / ratio, "verdict": verdict}, "speedup") == said
 
 
-def test_an_undecided_ratio_is_told_by_its_interval_and_in_no_direction():
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "verdict", "said"),
+    [
+        (0.125, 1 / 12.1, 1 / 5.3, "faster", "8.0× faster (5.3× to 12×)"),
+        (1.9, 1.3, 2.8, "slower", "1.9× slower (1.3× to 2.8×)"),
+        (1.9, 1.6, 2.39, "slower", "1.9× slower"),
+    ],
+)
+def test_a_wide_interval_is_told_wherever_its_ratio_is(ratio, low, high, verdict, said):
+    row = {"ratio": ratio, "ratio_low": low, "ratio_high": high, "verdict": verdict}
+    assert rows.speed_in_words(row) == said
+    assert rows.speed_in_words(row, short=True) == said.partition(" (")[0]
+    assert rows.factor_in_words(row).endswith(said.partition("er")[2])
+    over = {"speedup": 1 / ratio, "speedup_low": 1 / high, "speedup_high": 1 / low}
+    assert rows.speed_in_words(over | {"verdict": verdict}, "speedup") == said
+
+
+def test_an_undecided_ratio_is_told_with_its_interval():
     row = {"ratio": 1.07, "ratio_low": 0.82, "ratio_high": 1.31, "verdict": "undecided"}
-    assert rows.speed_in_words(row, short=True) == "undecided (1.2× faster to 1.3× slower)"
+    assert rows.speed_in_words(row) == "7% slower, but undecided (0.82× to 1.3× the time)"
+    assert rows.speed_in_words(row, short=True) == "undecided (0.82× to 1.3×)"
     assert rows.speed_in_words({"ratio": 1.07, "verdict": "undecided"}) == rows.UNDECIDED
     close = {"ratio": 1.0, "ratio_low": 0.995, "ratio_high": 1.004, "verdict": "undecided"}
     assert rows.speed_in_words(close, short=True) == "about as fast (within 1%)"

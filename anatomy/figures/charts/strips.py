@@ -47,7 +47,7 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     line += "" if one else f", {len(ids)} recordings"
     line += spans.stale(*there.values())
     if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
-        line += f" · {PACED} on {escape(cpu)}"
+        line += f" · rows marked {PACED} follow the CPU: {escape(cpu)}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
 
 
