@@ -11,8 +11,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from anatomy import claims
 from anatomy.chapters.attention import attention, requirements
-from anatomy.chapters.attention.claims import unfused_attention_quadruples
-from anatomy.claims.table import Table
 from anatomy.cli.text import report
 from anatomy.machine import host
 from anatomy.numerics import formats
@@ -396,15 +394,3 @@ def test_choices_have_no_times_and_are_printed_all_the_same(tmp_path):
     found = synthetic.showing(root=tmp_path).find("attention.choices").recording
     masked = report(found).partition("[with a mask]")[2].partition("\n\n")[0]
     assert "chosen    : cudnn" in masked and "it takes no mask" in masked
-
-
-@pytest.mark.parametrize(
-    ("longer_s", "word"), [(4e-3, claims.HOLDS), (2.7e-3, claims.FAILS), (None, "not measurable")]
-)
-def test_twice_the_length_takes_four_times_as_long_or_not(longer_s, word):
-    def row(length: int, time: float) -> dict:
-        ends = {"median_s": time, "low_s": 0.99 * time, "high_s": 1.01 * time}
-        return {"variant": "manual", "op": f"forward N={length}", **ends}
-
-    rows = [row(8192, 1e-3), *([row(16384, longer_s)] if longer_s else [])]
-    assert unfused_attention_quadruples(Table(rows, {})).word.startswith(word)
