@@ -72,6 +72,9 @@ _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 # How far a reader's own figure may lie outside ours: room for another card of the same model, its
 # clocks and a short run; not for another model, nor for a mistake of a factor.
 EXPECTED = 0.2
+# No farther than this factor either way, however wide the interval: twice our figure, or half of
+# it, is a mistake.
+FARTHEST = 1.9
 MOST_SAID = 200  # characters of a reference in what is said of it
 SPEED, FACTOR = "speed", "factor"  # formats
 OVER = "speed over "  # a format: the name of another row than the control follows
@@ -320,12 +323,14 @@ def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
 
 
 def _expected(row: rows.Row, column: str) -> str:
-    """The interval, or the value where it has none, widened by `EXPECTED` at each end."""
+    """The interval, or the value where it has none, widened by `EXPECTED` at each end; no end is
+    farther than `FARTHEST` from the value."""
     names = rows.INTERVALS.get(column, ())
     ends = [each for name in names if not units.missing(each := row.get(name))]
     low, high = ends if len(ends) == 2 else [row[column]] * 2
     plain = {**row, **dict.fromkeys(names)}  # its ends have no interval of their own
-    wide = (low / (1 + EXPECTED), high * (1 + EXPECTED))
+    value = row[column]
+    wide = max(low / (1 + EXPECTED), value / FARTHEST), min(high * (1 + EXPECTED), value * FARTHEST)
     return " to ".join(rows.printed({**plain, column: end}, column, 2) for end in wide)
 
 

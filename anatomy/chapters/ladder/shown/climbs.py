@@ -108,7 +108,7 @@ def _speed(over: Row) -> str:
     """A rung over the one that it changes; of an undecided one the table has the interval."""
     if over.get("verdict") not in TOLD:
         return ""
-    return "undecided" if over["verdict"] == "undecided" else rows.speed_in_words(over)
+    return "undecided" if over["verdict"] == "undecided" else rows.speed_in_words(over, short=True)
 
 
 def _digits(row: Row, size: float) -> str:
