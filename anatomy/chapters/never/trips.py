@@ -35,6 +35,7 @@ class Price(NamedTuple):
 
     @property
     def said(self) -> str:
+        """The time with as many digits as it is known to."""
         return units.seconds(self.time, most=2 if self.ends else 3)
 
 

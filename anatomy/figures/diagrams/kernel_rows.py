@@ -36,6 +36,7 @@ class Panel(NamedTuple):
 
     @property
     def said(self) -> str:
+        """The kernels and the time of each variant, for who can't see them."""
         each = (
             f"{name}: {', '.join(_named(*run) for run in self.steps[v])}; {self.times[v]}"
             for v, name in self.names.items()

@@ -209,17 +209,6 @@ def test_breaks_kill_where_half_of_the_speed_is_gone(root):
         assert verdict("graph-breaks-kill", root=root).word == word
 
 
-@pytest.mark.parametrize(
-    ("asking", "word"), [(0.9, claims.HOLDS), (0.4, claims.FAILS), (0.6, claims.INCONCLUSIVE)]
-)
-def test_the_fused_chain_waits_for_a_cpu_that_asks_for_most_of_its_time(root, asking, word):
-    def edit(row):
-        row["enqueue_s"] = asking * row["median_s"]
-
-    change(root, "compilation.breaks", edit)
-    assert verdict("fused-chain-waits-for-the-cpu", root=root).word == word
-
-
 def test_what_fullgraph_lets_pass_is_named(root):
     found = verdict("fullgraph-detects-breaks", root=root)
     assert found.condition == "except for .item() or mask of unknown size, in 10 of 12 cases"
