@@ -205,6 +205,10 @@ def load(path: Path) -> Recording:
     """Read a recording and check all of it. Raises RecordingError where it can't be read, is cut
     off, was edited, is no recording, or is one of a newer schema. The message names the command
     that makes it anew."""
+    return loading.once(_load, path)
+
+
+def _load(path: Path) -> Recording:
     return Recording(loading.read(path), Path(path))
 
 

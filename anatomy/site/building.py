@@ -95,7 +95,7 @@ class Building:
     def draw(self, page: str, text: str, offset: int, begun: Heard = lambda place: None) -> Drawn:
         """Run a page's references and blocks, in their order; `begun` hears of each block."""
         edition, name = self.edition(page)
-        with signatures.unchanging(self._sources):
+        with signatures.unchanging(self._sources), loading.unchanging(self._known):
             pages = {each: edition.inside(address) for each, address in self.pages.items()}
             showing = self._shown(
                 edition,
@@ -243,16 +243,16 @@ class Building:
         if self._published:
             return self._published
         made = self._published
-        for file in loading.files(self.root):
-            try:
-                made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
-            except RecordingError as error:
-                self.broken.append(str(error))
-        if ledger.PAGE in self.pages:
-            with signatures.unchanging(self._sources):
+        with signatures.unchanging(self._sources), loading.unchanging(self._known):
+            for file in loading.files(self.root):
+                try:
+                    made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
+                except RecordingError as error:
+                    self.broken.append(str(error))
+            if ledger.PAGE in self.pages:
                 found = ledger.results(self._shown(self.editions[0]))
-            texts = (ledger.as_csv(found), ledger.as_json(found))
-            made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
+                texts = (ledger.as_csv(found), ledger.as_json(found))
+                made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
         return made
 
     def _shown(self, edition: Edition, **page: Any) -> Showing:

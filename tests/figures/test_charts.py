@@ -180,7 +180,7 @@ def test_what_the_schema_does_not_know_is_refused_in_tests_alone(tmp_path, monke
     drawing = drawn("ratios", table(**MATMUL))
 
     def misspelt(data, width):
-        return grammar.configured(grammar.alt.Chart().mark_point(sise=1))
+        return grammar.layered([grammar.alt.Chart().mark_point(sise=1)], width, 100)
 
     monkeypatch.setattr(plain, "ratios", misspelt)
     with pytest.raises(grammar.schemapi.SchemaValidationError, match="sise"):
@@ -247,11 +247,10 @@ def test_names_are_whole_beside_bars_and_on_a_phone_above_them(function):
     name = "torch.nn.functional.pad(A[:, 1:], (0, 1)) @ B0"
     rows_ = [row | {"variant": name} for row in table(**MATMUL)[1:2]]
     arguments = ["median_s"] if function == "bars" else []
-    axis = getattr(plain, function)(rows_, *arguments, width=680)["layer"]
-    limits = [
-        layer["encoding"]["y"]["axis"]["labelLimit"] for layer in axis if "y" in layer["encoding"]
-    ]
-    assert min(limits) > 6 * len(name)
+    spec = getattr(plain, function)(rows_, *arguments, width=680)
+    axes = [each["encoding"]["y"]["axis"] for each in spec["layer"] if "y" in each["encoding"]]
+    assert min(axis["minExtent"] for axis in axes) > 6 * len(name)
+    assert spec["config"]["axis"]["labelLimit"] == 0 and "labelLimit" not in axes[0]
     picture = svg.picture(drawn(function, rows_, *arguments), 330)
     assert name in re.sub(r"&[a-z]+;", "", picture).replace("\u200b", "")
 

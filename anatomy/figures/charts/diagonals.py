@@ -81,7 +81,7 @@ def against(
     marks = grammar.on(data, x=x, y=y, description="hover:N")
     layers.append(grammar.dots(marks, 62, color=colour, shape=shape))
     layers += _words(data, plane, x, y, names=wide or not whole)
-    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
+    return grammar.layered(layers, inner, height)
 
 
 def again(points: Data, reach: float, *, width: int) -> Spec:

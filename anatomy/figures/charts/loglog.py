@@ -139,7 +139,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         under.mark_text(**beside).encode(text="text:N"),
         *calls,
     ]
-    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
+    return grammar.layered(layers, inner, height)
 
 
 def _calls(points, drawn, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:

@@ -369,7 +369,7 @@ def _pace_of_control(found: Found, row: rows.Row) -> str | None:
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:
     if column is not None:
         return column in row and _same(row[column], value)
-    return any(row.get(name) == value for name in _columns_of([row]))
+    return any(text == value and columns.identifies(name) for name, text in row.items())
 
 
 def _same(there: Any, wanted: str) -> bool:
