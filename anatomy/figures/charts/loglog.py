@@ -229,8 +229,9 @@ def payoff(
 def growth(
     points: Data, fits: Data, ticks: Ticks, titles: Titles, named: bool = False, *, width: int
 ) -> Spec:
-    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits. A
-    cost in bytes may be `named`: `64 KiB`, `2 MiB`."""
+    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits, in
+    the colour of their series or, of a `power`, in that of text. A cost in bytes may be `named`:
+    `64 KiB`, `2 MiB`."""
     drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
     low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
     if named:
@@ -247,11 +248,16 @@ def growth(
     colour, shape = _series(points, width)
     x = _over_x(ticks, titles[0], width)
     base = grammar.on(points, x=x, description="hover:N")
-    line = grammar.on(fits, x="x:Q", y="value:Q", detail="series:N")
+    dashed = {"strokeWidth": 1.2, "strokeDash": [5, 4]}
+    powers = [fit for fit in fits if fit.get("power")]
+    others = [fit for fit in fits if not fit.get("power")]
+    under = grammar.on(others, x="x:Q", y="value:Q", color=colour)
+    over = grammar.on(powers, x="x:Q", y="value:Q", detail="series:N")
     layers = [
+        *([under.mark_line(opacity=0.8, **dashed)] if others else []),
         grammar.through(points, 1.8, x=x, y=y, color=colour),
-        # On top, and of another colour: a line that keeps to its fit would hide it.
-        *([line.mark_line(strokeWidth=1, strokeDash=[5, 4], color=grammar.TEXT)] if fits else []),
+        # On top, and of another colour: a line that keeps to its power would hide it.
+        *([over.mark_line(color=grammar.TEXT, **dashed)] if powers else []),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
     ]

@@ -148,7 +148,8 @@ def _ends_of_fits(
     for name, fit in fits.items():
         sizes = [row[wanted.x] for row in drawn[name] if row[wanted.x] >= (wanted.beyond or 0)]
         for x in {min(sizes), max(sizes)} if fit and fit.exact else ():
-            ends.append({"series": name, "x": x, "value": fit.factor * x**fit.median})
+            value = fit.factor * x**fit.median
+            ends.append({"series": name, "x": x, "value": value, "power": True})
     return ends
 
 
