@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from anatomy import page
-from anatomy.figures.charts import grammar, loglog, plain, svg
+from anatomy.figures.charts import figures, grammar, loglog, plain, svg
 from anatomy.judge import rows
 from anatomy.record import showing
 from anatomy.table import units
@@ -220,6 +220,27 @@ def test_bars_have_time_and_rate_beside_them_and_the_colour_of_their_verdict():
     slow = points["sliced_offset_view"]
     assert re.fullmatch(r"\d{3} µs · [\d.]+ TFLOP/s", slow["text"]), slow["text"]
     assert slow["colour"] == grammar.WORSE != points["contiguous"]["colour"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_range_of_break_even_is_shaded_where_no_other_lies_on_it(count):
+    mark = {"low": 0.9, "high": 1.1, "value": 1.0, "hover": "", "shown": True}
+    points = [mark | {"series": name, "x": x} for name in "ab" for x in (1, 8)]
+    ranges = [{"series": name, "at": 2, "low": 1, "high": 8} for name in "ab"[:count]]
+    ticks = [(1, "1"), (8, "8")]
+    spec = loglog.payoff(points, ranges, ticks, 0.0, ("x", "y"), width=680)
+    kinds = [layer["mark"]["type"] for layer in spec["layer"] if "x2" in layer["encoding"]]
+    assert kinds.count("rect") == (count == 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rated"), [(None, True), (["variant", "share"], True), (["median_s"], False)]
+)
+def test_rates_stand_beside_times_unless_the_columns_have_none(monkeypatch, columns, rated):
+    seen = []
+    monkeypatch.setattr(figures, "_chart", lambda rows, chart: seen.extend(rows) or "")
+    figures.shown(table(**MATMUL), columns, "times", unfold=False)
+    assert any(row.get("rate") for row in seen) == rated
 
 
 @pytest.mark.parametrize("function", ["bars", "ratios"])

@@ -203,14 +203,16 @@ def payoff(
 ) -> Spec:
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even. The marks
     of points not `shown` to differ from 1 are hollow. A range has the `low` and `high` ends of a
-    break-even `at` a coordinate. The largest noise floor is a band around 1."""
+    break-even `at` a coordinate, a dotted line; it is shaded where no other lies on top of it. The
+    largest noise floor is a band around 1."""
     ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
     how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1], (floor, HEIGHT))
     x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", **how)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=x, description="hover:N")
     found = grammar.on(ranges, color=colour)
-    layers = [found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")] if ranges else []
+    shaded = found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")
+    layers = [shaded] if len(ranges) == 1 else []
     layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
     if _numeric(ticks):  # between texts there is nothing for a line to pass
         layers.append(grammar.through(points, 1.8, x=x, y=y, color=colour))
@@ -224,20 +226,38 @@ def payoff(
     return grammar.framed(layers, width, HEIGHT)
 
 
-def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
-    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
+def growth(
+    points: Data, fits: Data, ticks: Ticks, titles: Titles, named: bool = False, *, width: int
+) -> Spec:
+    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits, in
+    the colour of their series or, of a `power`, in that of text. A cost in bytes may be `named`:
+    `64 KiB`, `2 MiB`."""
     drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
     low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
-    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
-    axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
+    if named:
+        apart = ceil(log2(high / low) / 8)  # powers of two from one name to the next
+        powers = range(ceil(log2(low)), floor(log2(high)) + 1)
+        values = [2.0**power for power in powers if power % apart == 0]
+        axis = alt.Axis(values=values, labelExpr=BYTES)
+    else:
+        values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+        axis = alt.Axis(
+            values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g"
+        )
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
     x = _over_x(ticks, titles[0], width)
     base = grammar.on(points, x=x, description="hover:N")
-    line = grammar.on(fits, x="x:Q", y="value:Q", color=colour, detail="level:N")
-    layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
-    layers += [
+    dashed = {"strokeWidth": 1.2, "strokeDash": [5, 4]}
+    powers = [fit for fit in fits if fit.get("power")]
+    others = [fit for fit in fits if not fit.get("power")]
+    under = grammar.on(others, x="x:Q", y="value:Q", color=colour, detail="level:N")
+    over = grammar.on(powers, x="x:Q", y="value:Q", detail="series:N")
+    layers = [
+        *([under.mark_line(opacity=0.8, **dashed)] if others else []),
         grammar.through(points, 1.8, x=x, y=y, color=colour),
+        # On top, and of another colour: a line that keeps to its power would hide it.
+        *([over.mark_line(color=grammar.TEXT, **dashed)] if powers else []),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
     ]

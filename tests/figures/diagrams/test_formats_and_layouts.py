@@ -104,6 +104,23 @@ def test_the_bar_under_the_kernels_is_as_long_as_the_call():
     assert len(bars) == 2 * len(WIDTHS) and wide[0] / wide[1] == pytest.approx(first / second, 0.01)
 
 
+def test_two_operations_stand_side_by_side_on_a_desk_and_one_under_the_other_on_a_phone():
+    ops = {"bf16": ONE, "fp32": "C=64 inference fp32 N=64"}
+    html = drawn(page.kernel_rows, DRAWN[3][1] | {"op": ops})
+    places = re.findall(r'<g transform="translate\(([\d.]+) ([\d.]+)\)">', html)
+    desk, phone = (list(zip(*places[at : at + 2], strict=True)) for at in (0, 2))
+    assert desk[0][0] != desk[0][1] and desk[1] == ("0", "0")
+    assert phone[0] == ("0", "0") and phone[1][0] != phone[1][1]
+
+
+@pytest.mark.parametrize(("verdict", "hollow"), [("undecided", True), ("slower", False)])
+def test_a_price_that_is_undecided_is_hollow_with_its_interval(monkeypatch, verdict, hollow):
+    row = {"use_s": 2e-4, "use_low_s": 1e-4, "use_high_s": 3e-4, "verdict": verdict}
+    monkeypatch.setattr(rows, "select", lambda *_, **given: [row])
+    html = drawn(trips.prices, {"experiment": "never.costs", "habits": PRICES})
+    assert ("200 µs, undecided" in html) == hollow == ("var(--md-default-bg-color)" in html)
+
+
 def test_kernels_of_a_kind_that_follow_one_another_share_a_box():
     names = ["nchwToNhwcKernel", "nchwToNhwcKernel", "Memset (Device)", "xmma_fprop", "strange"]
     kinds = {"convolution": "*fprop*", "convert": "*ToNhwc*|*ToNchw*"}
