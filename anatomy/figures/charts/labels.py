@@ -13,6 +13,7 @@ HEIGHT = 13.0  # of a line of text
 # Width of letters at that size, on the wide side, because fonts differ; of others by their case.
 NAMED = dict.fromkeys("fijlrt.,:;'|()[] ", 3.4) | dict.fromkeys("mwMW%", 9.4)
 USUAL, CAPITAL = 6.2, 7.6
+APART = 5.0  # from one name to the next beside it: nearer ones read as one
 MARK = 6.0  # half the side of the square that a mark is kept in
 DISTANCES = (5.0, 9.0, 15.0, 24.0, 36.0, 52.0, 72.0, 96.0)  # from the mark's square to the name
 DIRECTIONS = 16
@@ -144,7 +145,8 @@ def _cost(mark: Mark, label, taken, lines, others, size) -> float:
     beyond = -box.left, -box.top, box.right - size[0], box.bottom - size[1]
     cost = OUTSIDE * sum(max(0, out) for out in beyond)
     cost += COVERED * sum(box.covers(each) for each in taken)
-    cost += COVERED * sum(box.covers(each.box) for each in others)
+    alone = Box(box.left - APART, box.top, box.right + APART, box.bottom)
+    cost += COVERED * sum(alone.covers(each.box) for each in others)
     cost += CROSSED * sum(box.crossed(line) for line in lines)
     cost += CROSSED * sum(box.crossed(each.leader) for each in others if each.leader)
     if label.leader:

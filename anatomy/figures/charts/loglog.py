@@ -22,6 +22,7 @@ VERDICTS = {
 CLAIM = 19  # pixels of a claim's row
 HEIGHT = 260  # pixels of a plot of ratios
 TOGETHER = (9, 4)  # pixels across and down from mark to mark: nearer ones share a label
+CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
@@ -104,7 +105,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
     beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
     # At the right end of a roof nothing else is in the way of its words.
-    said = _labels(roofs, short=width <= DESK)
+    said = _labels(roofs, plane, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     if steeper := limits.get("steeper"):
@@ -256,9 +257,9 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
+def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name and the FLOP/B of its corner, in `short` its name alone;
-    roofs too close for two lines of text share one."""
+    roofs too close for two lines of text share one. What would reach to the corner says less."""
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
         if shared and shared[-1][0]["peak"] < CLOSE * roof["peak"]:
@@ -267,10 +268,13 @@ def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
             shared.append([roof])
     found = []
     for level in shared:
-        text = ", ".join(
-            each["series"] if short else f"{each['series']} {each['text']}" for each in level
-        )
-        found.append({"value": level[0]["peak"], "text": text if short else f"{text} FLOP/B"})
+        names = ", ".join(each["series"] for each in level)
+        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
+        peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
+        room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER
+        said = [] if short else [f"{corners} FLOP/B", corners]
+        fitting = (text for text in said if labels.width(text) <= room)
+        found.append({"value": peak, "text": next(fitting, names)})
     return found
 
 

@@ -1,5 +1,7 @@
 """References to what a byte more takes in the cache, and to what a GEMM sustains."""
 
+import re
+
 import pytest
 
 from anatomy.chapters.limits import calculations, figures
@@ -24,6 +26,13 @@ def test_the_rate_of_a_byte_more_is_that_of_the_cache(bandwidth):
 def test_what_a_call_takes_besides_is_its_launch(bandwidth):
     html = inline.render(bandwidth, "l2:copy | fixed")
     assert f">{ceilings_rows.LAUNCH_S * 1e6:.1f} µs<" in html
+
+
+def test_the_best_call_that_fits_is_slower_than_a_byte_more_and_says_its_size(bandwidth):
+    html = inline.render(bandwidth, "l2:copy | best")
+    rate = float(re.search(r">([\d.]+) TB/s<", html)[1]) * 1e12
+    assert 0 < rate < ceilings_rows.RATES["copy"][0]
+    assert "MiB" in html and "the fastest of the sizes that fit" in html
 
 
 def test_what_is_not_known_is_an_error(bandwidth):
