@@ -83,7 +83,7 @@ def test_limits_predict_times_beside_the_measured_ones(root):
 
 def test_another_machine_can_be_named(root):
     with using(synthetic.showing(root=root)):
-        assert "other-gpu" in page.compared(against="other-gpu")
+        assert "Other GPU" in page.compared(against="other-gpu")
         with pytest.raises(UnknownName):
             page.compared(against="nonesuch")
         with pytest.raises(UnknownName):
