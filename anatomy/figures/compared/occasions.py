@@ -22,8 +22,8 @@ AGAIN = "pytorch-gpu-anatomy record --again"
 
 def occasions(*, caption: str | None = None) -> str:
     """How the occasions of the shown machine's recordings agree: each ratio on one occasion over
-    that on the one before, GPU- and host-bound apart, and the counts. A gap while each recording has a
-    single one.
+    that on the one before, GPU- and host-bound apart, and the counts. A gap while each recording
+    has a single one.
     """
     showing = current()
 
