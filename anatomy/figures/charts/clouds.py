@@ -30,11 +30,12 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     it is logarithmic too, so its ticks are powers of ten on both sides."""
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
-    axis = alt.Axis(grid=True, tickCount=6)
-    if not logarithmic:
-        values = [point["value"] for point in points]
-        steps = sorted({0, *(sign * 10**power for power in range(5) for sign in (1, -1))})
-        axis.values = [step for step in steps if min(values) <= step <= max(values)]
+    values = [point["value"] for point in points]
+    steps = sorted({0, *(sign * 10**power for power in range(5) for sign in (1, -1))})
+    if logarithmic:
+        steps = steps_of_ten(min(values), max(values))
+    shown = [step for step in steps if min(values) <= step <= max(values)]
+    axis = alt.Axis(grid=True, values=shown, format="~g")
     x = alt.X("value:Q", scale=scale, title=title, axis=axis)
     room = width - grammar.label_width(points, width)  # the legend begins where the plot does
     colour, shape = grammar.series(names, grammar.legend(names, room))
