@@ -66,8 +66,8 @@ def bias(showing: Showing, name: str, spec: str) -> str:
 
 @reference("held")
 def held(showing: Showing, name: str, spec: str) -> str:
-    """`[[held: minutes apart]]`, the share of our intervals that hold what they are asked about, one
-    of `standings.COVERED`: the least and the most of the quantities."""
+    """`[[held: minutes apart]]`, the share of our intervals that hold what they are asked about,
+    one of `standings.COVERED`: the least and the most of the quantities."""
     if name not in standings.COVERED or spec:
         raise BadParameter(f"what is held is one of {', '.join(standings.COVERED)}; got {name!r}.")
     calls = figures.recordings(showing)

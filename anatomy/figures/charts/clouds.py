@@ -35,7 +35,7 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     if logarithmic:
         steps = steps_of_ten(min(values), max(values))
     shown = [step for step in steps if min(values) <= step <= max(values)]
-    axis = alt.Axis(grid=True, values=shown, format="~g")
+    axis = alt.Axis(grid=True, values=shown)
     x = alt.X("value:Q", scale=scale, title=title, axis=axis)
     room = width - grammar.label_width(points, width)  # the legend begins where the plot does
     colour, shape = grammar.series(names, grammar.legend(names, room))

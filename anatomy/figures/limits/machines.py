@@ -18,7 +18,6 @@ from anatomy.record.showing import Found, Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
-
 # Ceilings with a bar, and what is written over it.
 DRAWN = {"copy": "copies through HBM", "matmul bf16": "bf16 GEMMs", "matmul fp32": "fp32 GEMMs"}
 BAR, BESIDE = 22.0, 92.0  # pixels: from bar to bar, and for a rate behind it

@@ -41,8 +41,8 @@ class Placed(NamedTuple):
         return units.rate(rate, "FLOP/s", low, high)
 
     def mark(self, number: str, more: str = "") -> dict[str, Any]:
-        """Its mark on a roofline, called by its number in the table, with what is told of it where a
-        reader points."""
+        """Its mark on a roofline, called by its number in the table, with what is told of it where
+        a reader points."""
         rate, low, high = self.rates
         hover = f"{self.label}: {units.significant(self.intensity)} FLOP/B, {self.said}{more}"
         at = {"at": self.intensity, "value": rate, "low": low, "high": high}
