@@ -17,15 +17,25 @@ BANDWIDTH = "limits.bandwidth"
 @reference("l2")
 def l2(showing: Showing, op: str, spec: str) -> str:
     """`[[l2:copy]]`, bytes per second inside the cache by the slope from size to size; `| fixed`,
-    the seconds that a call takes besides; `| best`, the rate of the best call that fits."""
-    if spec not in ("", "fixed", "best"):
-        raise BadParameter(f"what is known of the L2 is a rate, | fixed or | best; got {spec!r}.")
+    the seconds that a call takes besides; `| best`, the rate of the best call that fits;
+    `| edge`, the working set at which half of the step down to the memory's rate is gone."""
+    if spec not in ("", "fixed", "best", "edge"):
+        raise BadParameter(
+            f"what is known of the L2 is a rate, | fixed, | best or | edge; got {spec!r}."
+        )
     found = showing.find(BANDWIDTH)
     if showing.collecting:
         return ""
     if found.recording is None:
         return spans.gap(found)
     table = found.recording.rows
+    if spec == "edge":
+        knees = {step.op: step.knee_bytes for step in curves.steps(table)}
+        size = lookup("operation with a working set", op, knees)
+        if size is None:
+            return spans.gap_because("no step was seen")
+        origin = f"half of the step in the rate of a {op}, between measured sizes; {BANDWIDTH}"
+        return spans.figure("measured", units.byte_count(size), origin) + spans.marks(found)
     if spec == "best":
         fitting = {step.op: step.cache for step in curves.steps(table) if step.cache}
         best = lookup("operation with a call that fits the cache", op, fitting)

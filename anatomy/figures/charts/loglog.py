@@ -33,9 +33,10 @@ BYTES = (
 Ticks = Sequence[tuple[Any, str]]  # each coordinate and its name
 
 
-def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -> Spec:
+def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
     """Bandwidth in TB/s of each operation over the `bytes` of its working set, with intervals. The
-    rules are bandwidths that hold for every size."""
+    rules are bandwidths that hold for every size; the edges are sizes, the size that the cache is
+    said to have first."""
     least, most = (choose(grammar.ends_of(points, "bytes")) for choose in (min, max))
     powers = range(int(log2(least)), int(log2(most)) + 1)
     ticks = [2**power for power in powers if (power - 10) % (2 if width > DESK else 4) == 0]
@@ -52,12 +53,17 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
         # On the right there are the curves; on the left they begin low, so the words stand there.
         name = grammar.on([rule], x=alt.value(0), y="value:Q", text="name:N")
         layers.append(name.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED))
-    edge = grammar.on([cache], x="bytes:Q")
-    name = edge.mark_text(align="right", baseline="bottom", dx=-5, dy=-4, color=MUTED)
+    for number, each in enumerate(edges):
+        edge = grammar.on([each], x="bytes:Q")
+        # Each name ends at its line, over the one before: to the left the curves are high enough.
+        how = {"align": "right", "baseline": "bottom", "dx": -5, "dy": -4 - 14 * number}
+        how |= {"stroke": grammar.PAPER, "strokeWidth": 3}  # the other line passes behind it
+        name = edge.mark_text(**how, color=MUTED).encode(y=alt.value("height"), text="name:N")
+        rule = edge.mark_rule(color=MUTED, strokeWidth=1.2, strokeDash=[4, 3] if number else [1, 0])
+        layers.insert(0, rule)
+        layers.append(name)
     base = grammar.on(points, x=x, description="hover:N")
     layers += [
-        edge.mark_rule(color=MUTED, strokeWidth=1.2),
-        name.encode(y=alt.value("height"), text="name:N"),
         grammar.through(points, 1.6, x=x, y=y, color=colour),
         grammar.intervals(base, thick=1.4, color=colour),
         grammar.dots(base, 42, y=y, color=colour, shape=shape),
