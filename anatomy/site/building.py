@@ -154,6 +154,8 @@ class Building:
         self._texts = texts
         self._drawn = self.kept.known(texts, self._behind()) if self.kept else {}
         names = [name for name in texts if name not in self._drawn]
+        if names and not self._before():
+            self._ledger()  # of all recordings: once, not in each process
         self._ahead = Ahead(lambda name, begun: self.draw(name, *texts[name], begun), names)
 
     def page(self, page: str, text: str, offset: int) -> tuple[str, list[str]]:
@@ -242,22 +244,32 @@ class Building:
 
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
-        if self.kept and not self._published:
-            self._published = self.kept.known({PUBLISHED: ""}, self._behind()).get(PUBLISHED, [])
-        if self._published:
-            return self._published
-        made = self._published
+        if made := self._before():
+            return made
         with signatures.unchanging(self._sources), loading.unchanging(self._known):
             for file in loading.files(self.root):
                 try:
                     made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
                 except RecordingError as error:
                     self.broken.append(str(error))
-            if ledger.PAGE in self.pages:
-                found = ledger.results(self._shown(self.editions[0]))
-                texts = (ledger.as_csv(found), ledger.as_json(found))
-                made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
+        if ledger.PAGE in self.pages:
+            found = self._ledger()
+            texts = (ledger.as_csv(found), ledger.as_json(found))
+            made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
         return made
+
+    def _before(self) -> list[tuple[str, str]]:
+        """What `published` came to before; empty where it did not."""
+        if self.kept and not self._published:
+            self._published = self.kept.known({PUBLISHED: ""}, self._behind()).get(PUBLISHED, [])
+        return self._published
+
+    def _ledger(self) -> list[ledger.Result]:
+        """The verdicts, if there is a page of them."""
+        if ledger.PAGE not in self.pages:
+            return []
+        with signatures.unchanging(self._sources), loading.unchanging(self._known):
+            return ledger.results(self._shown(self.editions[0]))
 
     def _shown(self, edition: Edition, **page: Any) -> Showing:
         here = self.here if edition == self.editions[0] else None
