@@ -106,8 +106,8 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
         named = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
-        mark = one.mark(str(named or ""), told, row["variant"] if named else "")
-        marks.append(mark | {"series": row["dtype"]})
+        own = {"name": row["variant"] if named else "", "series": row["dtype"]}
+        marks.append(one.mark(str(named or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     names = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(NAMED, 1))
     key = f'<p class="key">On a phone: {names}.</p>'

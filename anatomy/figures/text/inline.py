@@ -47,13 +47,13 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from anatomy.figures.text import facts, fences, paragraphs, spans
+from anatomy.figures.text import facts, fences, paragraphs, spans, values
 from anatomy.judge import rows
 from anatomy.record.bounded import bounded, in_words
 from anatomy.record.showing import Found, Showing, using
-from anatomy.record.signatures import NAME, experiments, signature
-from anatomy.table import columns, units
-from anatomy.table.errors import BadParameter, UnknownName, lookup
+from anatomy.record.signatures import NAME, experiments
+from anatomy.table import columns
+from anatomy.table.errors import BadParameter, UnknownName
 
 # What is not prose, and what is a reference in it (group `body`).
 SKIPPED_OR_REFERENCE = re.compile(
@@ -65,20 +65,13 @@ SKIPPED_OR_REFERENCE = re.compile(
     |(?<![\\!])\[(?P<single>\w+(?::|\.\w+[.(])[^\[\]]+)\](?![\[(:])""",
     re.DOTALL | re.VERBOSE,
 )
-_SPEED = re.compile(r">\d[\d.]*([%×]) (?:faster|slower)<")  # in the markup of a reference
+_SPEED = re.compile(r">\d[\d.]*([%×]) (?:faster|slower)\b")  # in the markup of a reference
 _EMPTY_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
 _BOX = re.compile(r"^!!! .*\n(?:[ \t]+.*\n|\n)*", re.MULTILINE)
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
-# How far a reader's own figure may lie outside ours: room for another card of the same model, its
-# clocks and a short run; not for another model, nor for a mistake of a factor.
-EXPECTED = 0.2
-# No farther than this factor either way, however wide the interval: twice our figure, or half of
-# it, is a mistake.
-FARTHEST = 1.9
 MOST_SAID = 200  # characters of a reference in what is said of it
-SPEED, FACTOR = "speed", "factor"  # formats
 OVER = "speed over "  # a format: the name of another row than the control follows
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
@@ -214,8 +207,8 @@ def render(showing: Showing, body: str, *, factor: bool = False) -> str:
     try:
         row, spec = pick(found, selectors, ceilings), spec.strip()
         if spec.startswith(OVER):
-            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), SPEED
-        return _value(found, row, column, FACTOR if factor and spec == SPEED else spec)
+            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), values.SPEED
+        return values.shown(found, row, column, spec, factor=factor)
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
@@ -296,76 +289,6 @@ def _over(found: Found, row: rows.Row, column: str, control: str) -> rows.Row:
     place = {name: row.get(name) for name in ("op", "quantity")}
     base = rows.select(found.recording.rows, **place, variants=[control])
     return rows.derived(rows.against([*base, row], control)[-1], None)
-
-
-def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
-    value = lookup("column", column, row)
-    if units.missing(value):
-        why = (row.get("note") or "").removeprefix("not measured: ")
-        return spans.gap_because(f"not measured: {why}" if why else "not measured")
-    if spec == "range":
-        if column not in rows.INTERVALS:
-            known = ", ".join(rows.INTERVALS)
-            raise BadParameter(f"{column} has no interval; those that do: {known}.")
-        text = rows.ranged(row, column)
-    elif spec == "expect":
-        text = _expected(row, column)
-    elif spec == SPEED:
-        text = rows.speed_in_words(row, column)
-    elif spec == FACTOR:
-        text = rows.factor_in_words(row, column)
-    elif spec:
-        text = units.format_value(value, spec)
-    else:
-        text = rows.printed(row, column, units.PLAIN_DIGITS)
-    figure = spans.figure("measured", text, _origin(found, row, column))
-    # A setting is what was asked for, so it can't be out of date.
-    setting = column in signature(found.name).defaults
-    return figure + (spans.elsewhere(found) if setting else spans.marks(found))
-
-
-def _expected(row: rows.Row, column: str) -> str:
-    """The interval, or the value where it has none, widened by `EXPECTED` at each end; no end is
-    farther than `FARTHEST` from the value."""
-    names = rows.INTERVALS.get(column, ())
-    ends = [each for name in names if not units.missing(each := row.get(name))]
-    low, high = ends if len(ends) == 2 else [row[column]] * 2
-    plain = {**row, **dict.fromkeys(names)}  # its ends have no interval of their own
-    value = row[column]
-    wide = max(low / (1 + EXPECTED), value / FARTHEST), min(high * (1 + EXPECTED), value * FARTHEST)
-    return " to ".join(rows.printed({**plain, column: end}, column, 2) for end in wide)
-
-
-def _origin(found: Found, row: rows.Row, column: str) -> str:
-    """What is said of a number on hover: exactly what it is, how sure it is, and where from."""
-    interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
-    which = [row.get(name) for name in ("op", "quantity", "variant")]
-    row_name = ", ".join(str(each) for each in which if each is not None)
-    said = f"{rows.heading(column)} of {row_name or found.name}: {rows.ranged(row, column)}"
-    if interval and not any(units.missing(end) for end in interval):
-        said += f", {rows.interval_name([row])}"
-    parts = [said]
-    if column in ("ratio", "speedup") and row.get("control"):
-        parts.append(f"over {row['control']}")
-    if column in rows.SPEEDS and (verdict := row.get(rows.SPEEDS[column][0])):
-        floor = row.get("noise_floor")
-        near = "" if units.missing(floor) else f", noise floor {units.percent(floor)}"
-        parts.append(f"verdict {verdict}{near}")
-    data = found.recording.data
-    if pace := row.get("paced_by"):
-        before = _pace_of_control(found, row) if column in ("ratio", "speedup") else None
-        cpu = data["machine"].get("cpu") if "host" in (pace, before) else None
-        both = f", {row['control']} by the {before}" if before and before != pace else ""
-        parts.append(f"paced by the {pace}{both}{f' ({cpu})' if cpu else ''}")
-    machine = data["machine"].get("gpu") or data["machine"]["slug"]
-    return "; ".join([*parts, f"{found.name} on {machine}, {data['started_at'][:10]}"])
-
-
-def _pace_of_control(found: Found, row: rows.Row) -> str | None:
-    """Who paces what a row's ratio is over."""
-    place = {name: row.get(name) for name in ("op", "quantity")}
-    there = rows.select(found.recording.rows, **place, variants=[row["control"]])
-    return there[0].get("paced_by") if there else None
 
 
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:

@@ -153,8 +153,9 @@ def test_cells_that_could_not_be_measured_are_counted_apart(root):
 
 def test_cells_are_told_apart_by_who_sets_the_pace_and_by_the_layer(root):
     def waits(row):
-        row["enqueue_s"] = 2e-3 if row.get("tokens") == 256 else 1e-9
-        row["busy_s"] = row.get("busy_s") and 1e-3
+        asked_late = row.get("tokens") == 256
+        row["enqueue_s"] = 0.9 * row["median_s"] if asked_late else 1e-9
+        row["busy_s"] = row.get("busy_s") and row["median_s"] * (0.5 if asked_late else 0.95)
 
     assert f"{UNKNOWN}: " in verdict("compile-is-faster", root=root).evidence
     change(root, "compilation.map", waits)
@@ -168,7 +169,8 @@ def test_cells_are_told_apart_by_who_sets_the_pace_and_by_the_layer(root):
     assert FEW in host and "in 6 cells" in host and WRITTEN not in host
 
     def wait_too(row):
-        row["enqueue_s"] = 2e-3 if row["layer"] == "written out" else 1e-9
+        if row["layer"] == "written out":
+            row |= {"enqueue_s": 0.9 * row["median_s"], "busy_s": 0.5 * row["median_s"]}
 
     change(root, "compilation.layers", wait_too)
     assert verdict("compile-always", root=root).condition == f"for {FEW} {HOST}, 6 of 17 cases"
@@ -180,7 +182,8 @@ def test_whoever_needs_longer_sets_the_pace_and_a_step_stands_for_kernels_nobody
     assert pace({"enqueue_s": 2.0, "busy_s": 1.0, "median_s": 9.0}) == HOST
     assert pace({"enqueue_s": 1.0, "busy_s": 2.0, "median_s": 1.0}) == GPU
     assert pace({"enqueue_s": 0.9, "median_s": 1.0}) == HOST
-    assert pace({"enqueue_s": 0.7, "median_s": 1.0}) == GPU
+    assert pace({"enqueue_s": 0.5, "median_s": 1.0}) == GPU
+    assert pace({"enqueue_s": 0.7, "median_s": 1.0}) == UNKNOWN
     assert pace({"busy_s": 1.0, "median_s": 1.0}) == pace({"enqueue_s": 1.0}) == UNKNOWN
 
 
