@@ -54,7 +54,8 @@ def on_startup(command, dirty):
 
 
 def on_shutdown():
-    """Let the next build begin."""
+    """Let the next build begin, and this process end."""
+    gc.freeze()  # else all that a build holds is looked through once more as it ends
     if _lock is not None:
         _lock.release()
 

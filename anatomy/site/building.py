@@ -237,8 +237,10 @@ class Building:
                 f"{place}: the block prints nothing, so no figure stands there. Print what the "
                 "function returns, or name a session for the blocks that use what it defines."
             )
+        text = unescape(printed)
         for folder in {str(signatures.PACKAGE.parent), os.getcwd(), str(Path.home()), sys.prefix}:
-            if re.search(rf"(?<![\w./-]){re.escape(folder)}(?![\w.-])", unescape(printed)):
+            path = rf"(?<![\w./-]){re.escape(folder)}(?![\w.-])"
+            if folder in text and re.search(path, text):
                 raise PageError(f"{place}: the block prints a path of this machine, {folder}.")
         return printed
 

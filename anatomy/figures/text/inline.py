@@ -42,7 +42,7 @@ first.
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -106,13 +106,22 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
             for each in _in_two_units(chunk, references, html):
                 html[each.start()] = rendered(each, factor=True)
 
-            def replaced(found: re.Match, html: Mapping[int, str | None] = html) -> str:
-                there = html[found.start()]
-                return found[0] if there is None else spans.inert(there)
-
-            chunk = SKIPPED_OR_REFERENCE.sub(replaced, chunk)
+            shown = {at: spans.inert(each) for at, each in html.items() if each is not None}
+            chunk = _replaced(chunk, references, lambda each, shown=shown: shown.get(each.start()))
         parts.append(chunk)
     return "".join(parts), wrong
+
+
+def _replaced(
+    chunk: str, references: Iterable[re.Match], text: Callable[[re.Match], str | None]
+) -> str:
+    """A chunk with the `text` of each reference in its place, where it has one."""
+    parts, at = [], 0
+    for each in references:
+        there = text(each)
+        parts += [chunk[at : each.start()], each[0] if there is None else there]
+        at = each.end()
+    return "".join([*parts, chunk[at:]])
 
 
 def _by_paragraph(chunk: str, references: Iterable[re.Match]) -> Iterator[list[re.Match]]:
@@ -133,7 +142,7 @@ def _in_two_units(
     chunk: str, references: Sequence[re.Match], html: Mapping[int, str | None]
 ) -> Iterator[re.Match]:
     """The references in columns of tables that say some ratios as factors and some in percent."""
-    plain = SKIPPED_OR_REFERENCE.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), chunk)
+    plain = _replaced(chunk, references, lambda each: re.sub(r"[^\n]", " ", each[0]))
     said: dict[tuple[int, int], list[tuple[re.Match, str]]] = {}  # by table and column
     for each in references:
         line = plain.rfind("\n", 0, each.start()) + 1
