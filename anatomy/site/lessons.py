@@ -152,8 +152,9 @@ def _guesses(html: str) -> str:
     if not many or not at:
         return ""
     guesses = f"{many} guess{'es' if many > 1 else ''}"
-    link = f'<a href="#{at[1]}">{guesses} first</a>, 2 minutes: what follows tells the answers.'
-    return f'<p class="said-once" data-search-exclude>{link}</p>\n'
+    link = f'<a href="#{escape(at[1])}">{guesses} first</a>, 2 minutes'
+    said = f"{link}: what follows tells the answers."
+    return f'<p class="said-once" data-search-exclude>{said}</p>\n'
 
 
 def _time(html: str) -> str:

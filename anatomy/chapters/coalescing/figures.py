@@ -111,12 +111,10 @@ def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
     sheet.space(4)
 
 
-def _sectors(
-    sheet: Canvas, top: float, touched: Mapping[int, int], colour: str, shown: int
-) -> None:
+def _sectors(sheet: Canvas, top: float, touched: Mapping[int, int], colour: str, most: int) -> None:
     """A strip of memory: sectors that move are light, and dark as far as they are used."""
-    wide = sheet.width / shown
-    for sector in range(shown):
+    wide = sheet.width / most
+    for sector in range(most):
         box = sector * wide, wide - (0.8 if sector % 4 == 3 else 0.2)
         fill, opacity = (colour, 0.4) if sector in touched else (LINE, 0.4)
         sheet.box(box[0], top, box[1], BAR, round_=0.0, fill=fill, opacity=opacity)

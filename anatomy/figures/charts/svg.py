@@ -31,7 +31,7 @@ WIDTHS = {"wide": 680, "narrow": 330}
 VALIDATED = False
 NEARLY = 8  # pixels: pictures whose widths differ by less are one
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
-FONTS = Path(__file__).with_name("fonts.conf")
+FONTS = signatures.PACKAGE / "figures" / "fonts.conf"
 CACHE = Path(".cache") / "anatomy" / "svg"  # of the checkout, where no other folder is named
 _LABELLED = re.compile(
     r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
@@ -107,7 +107,7 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    beside = ("judge/rows.py", "figures/tables.py", "table/units.py", "figures/charts/fonts.conf")
+    beside = ("judge/rows.py", "figures/tables.py", "table/units.py", "figures/fonts.conf")
     drawn_by = sorted(Path(__file__).parent.glob("*.py")), map(signatures.PACKAGE.joinpath, beside)
     sources = [file.read_bytes() for files in drawn_by for file in files]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]

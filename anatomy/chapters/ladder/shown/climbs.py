@@ -224,8 +224,12 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         room = canvas.wide(step.speed, 11)
         colour = BAD if slower else MUTED
         if not desk and after + room > sheet.width:
-            ink = BAD if slower else INK  # it stands on the bar
-            sheet.words((start or x) - 8, y + 4, step.speed, colour=ink, size=11, anchor="end")
+            ink = BAD if slower else INK  # it stands on the bar, or where that is short before it
+            end = (start or x) - 8
+            if not slower and end - room < x + 9:
+                end = x - 14 - wide
+                _paper(sheet, end - room, y - 9, room)
+            sheet.words(end, y + 4, step.speed, colour=ink, size=11, anchor="end")
         else:
             _paper(sheet, after - 1, y - 9, room)
             sheet.words(after, y + 4, step.speed, colour=colour, size=11)
