@@ -80,7 +80,7 @@ DEARER = {
     "coalescing": (450, 200),
     "dispatch": (450, 190),
     "fusion": (700, 270),  # eleven statements of the ledger among its claims
-    "launches": (380, 230),
+    "launches": (390, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
     "profiling": (420, 200),

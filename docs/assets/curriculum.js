@@ -4,6 +4,11 @@
   const KEY = "anatomy-guess ", MOST = 10; // points
   const CLOSE = 0.05, NEAR = 0.1; // how near a calculation must come, and an answer of the quiz
   const PREFIX = { n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+  // What a figure may be off by, and what then is easily forgotten.
+  const SLIPS = {
+    2: "are both directions counted, or both of multiply and add?", 4: "elements or bytes?", 8: "bits or bytes?",
+    10: "count the zeros again.", 1000: "a prefix, such as µs for ns?", 1e6: "two prefixes, such as s for µs?",
+  };
   const BINARY = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
   const kept = (name) => JSON.parse(localStorage.getItem(KEY + name)) ?? {};
   const keep = (name, value) => localStorage.setItem(KEY + name, JSON.stringify(value));
@@ -27,7 +32,7 @@
   function play(box) {
     const asked = box.querySelector(":scope > p[id]"), fold = box.querySelector("details.answer");
     if (!asked || !fold) return;
-    const name = asked.id, { unit } = asked.dataset, quiz = box.classList.contains("quiz");
+    const name = asked.id, { unit, whole } = asked.dataset, quiz = box.classList.contains("quiz");
     const guess = quiz || box.classList.contains("predict");
     // What is right: by the reader's own numbers (reflection.js) where there are any.
     const found = unit ? [".yours:not([hidden]) b", ".measured"] : [".right"];
@@ -97,8 +102,12 @@
       const right = key();
       if (!guess || right === undefined) return null;
       if (!unit) return said === right ? MOST : 0;
-      if (quiz) return Math.abs(said / number(right, unit) - 1) <= NEAR ? MOST : 0;
-      return Math.round(MOST * Math.max(0, 1 - Math.abs(Math.log10(said / number(right, unit)))));
+      const measured = number(right, unit);
+      if (quiz) return Math.abs(said / measured - 1) <= NEAR ? MOST : 0;
+      // Of a ratio the side of 1 is the question: none for "no slower" where it was.
+      const sided = unit === "×" && Math.abs(measured - 1) > CLOSE;
+      if (sided && (said - 1) * (measured - 1) <= 0) return 0;
+      return Math.round(MOST * Math.max(0, 1 - Math.abs(Math.log10(said / measured))));
     }
 
     function verdict(said) {
@@ -107,10 +116,15 @@
       if (quiz) return `You said ${spoken(said)}, sure ${kept(name).sure} of 5: ${points(said) ? "right." : `wrong, it is ${right}.`}`;
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
-      const wide = ends[0] === ends[1] ? CLOSE : 1e-9; // a range is wide enough, and has its ends
+      const wide = ends[0] !== ends[1] || whole ? 1e-9 : CLOSE; // a range is wide enough, and has its ends
       const [low, high] = ends.map((end) => number(end, unit));
       if (said >= low * (1 - wide) && said <= high * (1 + wide)) return "Right.";
-      return `Too ${said < low ? "small" : "large"}, or another machine: look again, then unfold.`;
+      const too = `Too ${said < low ? "small" : "large"}`;
+      if (box.classList.contains("measure")) return `${too} for this page's machine. Yours may be right: unfold what to expect.`;
+      if (whole && Math.ceil(said) === low) return `${too}: ${whole}.`;
+      const off = Math.max(said / low, low / said);
+      const slip = Object.keys(SLIPS).find((factor) => Math.abs(off / factor - 1) < CLOSE);
+      return `${too}${slip ? ` by a factor of ${slip}: ${SLIPS[slip]}` : ": look again, then unfold."}`;
     }
   }
 
