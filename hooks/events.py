@@ -7,32 +7,31 @@ blocks never get as far as a warning, so neither --strict nor -q changes what a 
 
 import gc
 import logging
+import os
 import re
 import sys
 import time
 from functools import partial
+from itertools import filterfalse
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urljoin
 
-import lab_files  # beside this file, where MkDocs finds it while it loads hooks
+import lab_files  # beside this file, where MkDocs finds both while it loads hooks
 import markdown_exec
+import sources
 from lab_files import Lab
-from markdown import Markdown
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel, get_files
 from mkdocs.structure.nav import get_navigation
 from mkdocs.utils import get_relative_url
-from mkdocs.utils.meta import get_data
-from pymdownx.snippets import SnippetMissingError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 log = logging.getLogger("mkdocs.plugins.anatomy")
 
 MOST_TOLD = 50  # of what is wrong
 QUIET_S = 5.0  # longest that a build goes on without saying what it does
-SNIPPETS = "pymdownx.snippets"
 # How MkDocs tells of a link that leads nowhere.
 _DEAD = re.compile(r"Doc file '(?P<page>[^']+)' contains an? [\w ]*link '(?P<link>.+?)', ")
 
@@ -69,6 +68,8 @@ def on_config(config):
     if _command != "serve":
         _lock = _called(lambda: _processes().lock(Path(config.config_file_path).parent))
     markdown_exec.formatters["python"] = _format
+    if os.environ.get("ANATOMY_DRAFTS"):
+        config.draft_docs = None
     lab_files.prepare(config)
     return config
 
@@ -78,24 +79,28 @@ def on_pre_build(config):
     global _building, _seen
     _wrong.clear()
     if _command == "serve":
-        seen_before, _seen = _seen, _stamps(config)
+        seen_before, _seen = _seen, sources.stamps(config)
         if _seen != seen_before:  # what was drawn is no good, even where this build fails
             _building = None
             _anatomy().forget_modules()
     found = list(get_files(config))
-    files = [each for each in found if each.is_documentation_page()]
-    labs = lab_files.among(found, config)
+    pages = [each for each in found if each.is_documentation_page()]
+    files, drafts = list(filter(_shown, pages)), filterfalse(_shown, pages)
+    labs = lab_files.among(filter(_shown, found), config)
     _pages.clear()
     _navigations.clear()
     _pages.update((file.src_uri, file.content_string) for file in files)
     for name, text in [(file.src_uri, file.content_string) for file in labs]:
-        _pages[name] = _called(lambda name=name, text=text: _anatomy().labs.as_page(name, text))
+        _pages[name] = _called(
+            lambda name=name, text=text: _anatomy().notebooks.labs.as_page(name, text)
+        )
     files += labs.values()
     _say(f"Reading what {len(files)} pages show", at_once=_command == "serve")
     _building = _called(
         lambda: _anatomy().prepare(
             list(_pages.items()),
             addresses={file.src_uri: file.url for file in files},
+            drafts={file.src_uri: file.content_string for file in drafts},
             checkout=CHECKOUT,
             project=Path(config.config_file_path).parent,
             shown_machine=config.extra.get("machine"),
@@ -116,15 +121,16 @@ def on_files(files, config):
     for file, lab in lab_files.among(files, config).items():
         files.remove(file)
         files.append(lab)
-    own = [each for each in files if each.src_dir == config.docs_dir or isinstance(each, Lab)]
+    mine = (each for each in files if each.src_dir == config.docs_dir or isinstance(each, Lab))
+    own = list(filter(_shown, mine))
     if len(_building.editions) > 1:
         config.extra["alternate"] = True  # has the theme's header hold our switch
     for edition in _building.editions[1:]:
         _add_edition(edition, own, files, config)
-    for file in files.documentation_pages():  # `mkdocs serve --dirty` asks
+    for file in files.documentation_pages(inclusion=_inclusion()):  # `mkdocs serve --dirty` asks
         source = _building.edition(file.src_uri)[1]
         file.is_modified = partial(_building.unpublished.__contains__, source)
-    texts = {name: _body(source) for name, source in _pages.items()}
+    texts = {name: sources.body(source) for name, source in _pages.items()}
     _called(lambda: _building.draw_ahead(texts))
     for address, content in _called(_building.published):
         files.append(File.generated(config, address, content=content))
@@ -151,12 +157,13 @@ def on_page_markdown(markdown, page, config, files):
         if _building.edition(page.file.src_uri)[0].folder:
             page.meta["search"] = {"exclude": True}
         return markdown
-    _, offset = _body(page.file.content_string)
+    _, offset = sources.body(page.file.content_string)
     _say(f"Drawing page {list(_pages).index(page.file.src_uri) + 1} of {len(_pages)}")
     if _building.edition(page.file.src_uri)[0].folder:
         page.meta["search"] = {"exclude": True}
     elif lacks := [
-        f"{page.file.src_uri}:{line + offset}: {why}" for line, why in _missing(markdown, config)
+        f"{page.file.src_uri}:{line + offset}: {why}"
+        for line, why in sources.missing(markdown, config)
     ]:
         raise _failure([*_wrong, *lacks])
     text, wrong = _called(lambda: _building.page(page.file.src_uri, markdown, offset))
@@ -270,17 +277,13 @@ def _add_edition(edition, own, files, config):
     found.homepage = next(at_top, None)
 
 
-def _stamps(config):
-    """What tells whether a file that is watched, other than a page, was edited."""
-    watched = [Path(config.config_file_path), *map(Path, config.watch)]
-    files = [file for each in watched for file in (each, *each.rglob("*")) if file.is_file()]
-    return {file: (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
+def _inclusion():
+    """What tells of a file's inclusion whether it is built: drafts are in a preview."""
+    return InclusionLevel.is_in_serve if _command == "serve" else InclusionLevel.is_included
 
 
-def _body(source):
-    """A page without its front matter, as MkDocs hands it on, and how many lines that took."""
-    text, _ = get_data(source)
-    return text, source[: source.rindex(text)].count("\n")
+def _shown(file):
+    return _inclusion()(file.inclusion)
 
 
 def _say(doing, *, at_once=False):
@@ -288,26 +291,6 @@ def _say(doing, *, at_once=False):
     if at_once or time.monotonic() - _said_at > QUIET_S:
         _said_at = time.monotonic()
         log.info("%s ...", doing)
-
-
-def _missing(markdown, config):
-    """Line and reason of each snippet that is not there, which Markdown would tell without both."""
-    if SNIPPETS not in config.markdown_extensions:
-        return []
-    reader = Markdown(extensions=[SNIPPETS], extension_configs=config.mdx_configs)
-    lines = markdown.split("\n")
-    marked = [at for at, line in enumerate(lines, 1) if "--8<--" in line]
-
-    def wrong(at, text):
-        try:
-            reader.preprocessors["snippet"].run(text)
-        except SnippetMissingError as error:
-            return [(at, f"{error}.")]
-        return []
-
-    single = [each for at in marked for each in wrong(at, [lines[at - 1]])]
-    # Only the whole page tells of one that is named on lines of its own.
-    return single or (wrong(marked[0], lines) if marked else [])
 
 
 class _Known(logging.Filter):

@@ -50,7 +50,11 @@ def among(files, config):
     if PLUGIN not in config.plugins:
         return {}
     found = [file for file in files if Path(file.src_uri).match(f"{FOLDER}/*{ENDING}")]
-    return {file: Lab.of(file.src_uri, config) for file in found if not isinstance(file, Lab)}
+    return {
+        file: Lab.of(file.src_uri, config, file.inclusion)
+        for file in found
+        if not isinstance(file, Lab)
+    }
 
 
 def prepare(config):

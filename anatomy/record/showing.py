@@ -82,6 +82,7 @@ class Showing:
     shown: list[Asked] = field(default_factory=list)  # all of it, known before rendering
     pages: Mapping[str, str] = field(default_factory=dict)  # address of every page by its source
     fronts: Mapping[str, Any] | None = None  # front matter by page, in order; None outside a build
+    drafts: Mapping[str, Any] = field(default_factory=dict)  # that of pages left out of this build
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # variables of blocks
     _used: Counter = field(default_factory=Counter)
     known: dict[tuple, Any] = field(default_factory=dict)  # by `once`, for all pages of a build

@@ -15,14 +15,14 @@ from typing import Any
 
 from anatomy.claims import ledger
 from anatomy.figures.charts import strips
-from anatomy.figures.text import fences, frontmatter, glossary, inline, labs, listings, spans
+from anatomy.figures.text import fences, frontmatter, glossary, inline, listings, spans
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
 from anatomy.site import cards, collecting, editions, lessons, notebooks, reading, ways
 from anatomy.site.drawing import Ahead, Heard
 from anatomy.site.editions import Edition
 from anatomy.site.kept import Kept
-from anatomy.table.errors import AnatomyError, BadParameter, RecordingError, UnknownName
+from anatomy.table.errors import AnatomyError, BadParameter, RecordingError
 
 MODES = ("auto", "replay", "remeasure")
 
@@ -60,6 +60,7 @@ class Building:
     pages: Mapping[str, str] = field(default_factory=dict)  # page -> address relative to the site
     fronts: frontmatter.Fronts = field(default_factory=dict)  # in the pages' order
     navigation: list[dict] = field(default_factory=list)  # empty where mkdocs.yml has its own `nav`
+    drafts: frontmatter.Fronts = field(default_factory=dict)  # of pages that this build leaves out
     gaps: dict[str, None] = field(default_factory=dict)  # what is missing or not current, as told
     broken: list[str] = field(default_factory=list)  # what is wrong with files to be published
     texts: Mapping[str, str] = field(default_factory=dict)  # of all pages, front matter included
@@ -96,15 +97,7 @@ class Building:
         """Run a page's references and blocks, in their order; `begun` hears of each block."""
         edition, name = self.edition(page)
         with signatures.unchanging(self._sources), loading.unchanging(self._known):
-            pages = {each: edition.inside(address) for each, address in self.pages.items()}
-            showing = self._shown(
-                edition,
-                page=name,
-                url=pages.get(name, ""),
-                shown=self.asked.get(name, []),
-                pages=pages,
-                fronts=self.fronts,
-            )
+            showing = self._shown(edition, shown=self.asked.get(name, []), **self._among(page))
             wrong = [f"{name}:{line + offset}: {told}" for line, told in fences.problems(text)]
             text = glossary.with_anchors(text) if name == glossary.PAGE else text
             text = fences.with_places(text, name, offset)
@@ -171,27 +164,14 @@ class Building:
         return drawn.text, drawn.wrong
 
     def notebooks(self, page: str, address: str) -> tuple[str, str, list[str]]:
-        """Begin a lab, whose page will be at an `address` of the web if that is known: its notebook
-        with what its cells came to, that to be run by its readers, and what is wrong."""
+        """Begin a lab, to be published at `address` if known: as it ran, to run, what is wrong."""
         text, wrong = self.page(page, *self._texts[page])
         self._ran |= set(self._printed)  # Markdown comes to none of them
-        edition, name = self.edition(page)
-        there = {each: edition.inside(address) for each, address in self.pages.items()}
-        showing = Showing(self.root, self.machine, page=name, url=there[name], pages=there)
-
-        def link(target: str) -> str:
-            if not target.partition("#")[0].endswith((".md", labs.ENDING)):
-                return target
-            try:
-                return showing.page_link(target)
-            except UnknownName as error:
-                line = self.texts[name].partition(f"]({target}")[0].count("\n") + 1
-                wrong.append(f"{name}:{line}: {error}")
-                return target
-
+        showing = Showing(self.root, self.machine, **self._among(page))
+        link, dead = notebooks.links(showing, self.texts[showing.page])
         executed = notebooks.executed(text, self._printed, link)
         to_run = notebooks.to_run(executed, address)
-        return notebooks.as_json(executed), notebooks.as_json(to_run), wrong
+        return notebooks.as_json(executed), notebooks.as_json(to_run), wrong + dead
 
     def block(self, place: str) -> str:
         """What a block of the page begun last printed; `place` is the id that `draw` gave it."""
@@ -222,10 +202,8 @@ class Building:
             html = glossary.of(self.texts.get(glossary.PAGE, "")).explained(html)
         front = self.fronts.get(name)
         if front and front.day:
-            where = {"page": name, "url": self.pages[name], "pages": self.pages}
-            html = lessons.framed(
-                html, front.day, Showing(self.root, self.machine, **where, fronts=self.fronts)
-            )
+            showing = Showing(self.root, self.machine, **self._among(page))
+            html = lessons.framed(html, front.day, showing)
         whole = self.with_pictures(page, html)
         return reading.with_line(html, front.needs if front else (), whole)
 
@@ -241,9 +219,16 @@ class Building:
             self.kept.keep({PUBLISHED: self.published()}, {PUBLISHED: ""}, self._behind())
             self.kept.write()
 
+    def _among(self, page: str) -> dict[str, Any]:
+        """What a `Showing` knows of a page among the others of its edition."""
+        edition, name = self.edition(page)
+        pages = {each: edition.inside(address) for each, address in self.pages.items()}
+        where = {"page": name, "url": pages.get(name, ""), "pages": pages}
+        return where | {"fronts": self.fronts, "drafts": self.drafts}
+
     def _behind(self) -> tuple:
         """What all pages are made of, beside the files that `Kept` reads."""
-        return self.machine, self.editions, self.stand_in, self.pages, self.fronts
+        return self.machine, self.editions, self.stand_in, self.pages, self.fronts, self.drafts
 
     def stop(self) -> None:
         """End what is still drawn ahead."""
@@ -315,6 +300,7 @@ def prepare(
     pages: Iterable[collecting.Page],
     *,
     addresses: Mapping[str, str],
+    drafts: Mapping[str, str] | None = None,
     checkout: Path,
     project: Path | None = None,
     shown_machine: str | None,
@@ -332,6 +318,7 @@ def prepare(
     Args:
         pages: Name and Markdown of every page, front matter included.
         addresses: Address, relative to the site, of every page by its name.
+        drafts: Name and Markdown of files that are written and left out of this build.
         checkout: Folder with the package, and with recordings/ unless ANATOMY_RECORDINGS is set.
         project: Folder with mkdocs.yml, by default the same; what was drawn is kept there.
         shown_machine: Machine to show where there is no GPU.
@@ -398,6 +385,7 @@ def prepare(
     site = asked, addresses, fronts, navigation
     building = Building(root, machine, this, *site, texts=texts, **shown)
     building.unpublished, building.kept = set(edited), kept
+    building.drafts = frontmatter.read_all((drafts or {}).items())[0]
     if before:
         building.unpublished |= before.unpublished & set(texts)
         if this is None:  # and nothing was measured

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from html import escape, unescape
 
 from anatomy.figures.curriculum import outline
-from anatomy.figures.curriculum.lists import UNWRITTEN, linked
+from anatomy.figures.curriculum.lists import linked, missing
 from anatomy.figures.curriculum.outline import Part
 from anatomy.figures.text import labs
 from anatomy.record.showing import Showing
@@ -187,7 +187,6 @@ def _tomorrow(today: Part, showing: Showing) -> str:
     if today.number == len(outline.parts("day")):
         return ""
     day = outline.numbered("day", today.number + 1)
-    name = linked(showing, day)
-    there = "" if name.startswith("<a") else f" {UNWRITTEN}"
-    said = f"<b>Tomorrow</b> {name}{there}<br>You measure {escape(day.measures)}."
+    name = f"{linked(showing, day)} {missing(showing, day)}".rstrip()
+    said = f"<b>Tomorrow</b> {name}<br>You measure {escape(day.measures)}."
     return f'<aside class="tomorrow" data-search-exclude><p>{said}</p></aside>\n'

@@ -11,12 +11,32 @@ from typing import Any
 from urllib.parse import urljoin
 
 from anatomy.figures.text import fences, labs
+from anatomy.record.showing import Showing
+from anatomy.table.errors import UnknownName
 
 HTML = re.compile(r"<!--html-->(.*?)<!--/html-->", re.DOTALL)  # as `anatomy.notebook.HTML` marks it
 _SOURCES = re.compile(r'\n*<details class="sources".*', re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
 _MARKUP = re.compile(r"<!--.*?-->|</?(?:span|div|abbr|figure)\b[^<>]*>", re.DOTALL)
 Notebook = dict[str, Any]
+
+
+def links(showing: Showing, source: str) -> tuple[Callable[[str], str], list[str]]:
+    """What gives the address, on a lab's page, of what a link of its text leads to, and a list that
+    will have a sentence for each that leads nowhere, with its line in the lab's `source`."""
+    dead: list[str] = []
+
+    def link(target: str) -> str:
+        if not target.partition("#")[0].endswith((".md", labs.ENDING)):
+            return target
+        try:
+            return showing.page_link(target)
+        except UnknownName as error:
+            line = source.partition(f"]({target}")[0].count("\n") + 1
+            dead.append(f"{showing.page}:{line}: {error}")
+            return target
+
+    return link, dead
 
 
 def executed(text: str, printed: Mapping[str, str], link: Callable[[str], str]) -> Notebook:

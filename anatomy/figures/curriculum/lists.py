@@ -1,7 +1,7 @@
 """Lists of days, made from the outline and from the pages that are there.
 
 `[[days: all]]` is the whole curriculum, `[[days: phase 1]]` two weeks and `[[days: week 1]]` seven
-days, as Markdown whose headings stand in the page's table of contents. What is written is linked,
+days, as Markdown whose headings stand in the page's table of contents. What is published is linked,
 and what is not says so. In a sentence, `[[days: day 2]]` or `[[days: Day 2]]` links where it can.
 """
 
@@ -16,6 +16,7 @@ from anatomy.record.showing import Showing
 from anatomy.table.errors import BadParameter
 
 UNWRITTEN = '<span class="tag">not written yet</span>'
+UNMEASURED = '<span class="tag">written, not yet measured</span>'
 _ASKED = re.compile(r"all|(?P<kind>phase|week|[dD]ay) (?P<number>\d+)")
 
 
@@ -53,6 +54,14 @@ def address(showing: Showing, about: Part) -> str | None:
     return None
 
 
+def missing(showing: Showing, day: Part) -> str:
+    """Why a day has no page in this build, as HTML; empty where it has one."""
+    if address(showing, day):
+        return ""
+    written = any(front.day == day.number for front in showing.drafts.values())
+    return UNMEASURED if written else UNWRITTEN
+
+
 def _phase(showing: Showing, phase: Part) -> str:
     """A heading, and both weeks side by side with the titles of their days."""
     cards = (
@@ -64,17 +73,17 @@ def _phase(showing: Showing, phase: Part) -> str:
 
 
 def _days(showing: Showing, week: Part, *, long: bool = False) -> str:
-    """A numbered list; `long` tells of each day what is measured and what it needs. Where no day
-    is written, this is said once."""
-    names = [linked(showing, day, day.title) for day in week.parts]
-    some = any(name.startswith("<a") for name in names)
+    """A numbered list; `long` tells of each day what is measured and what it needs. What all days
+    lack is said once."""
+    lacks = [missing(showing, day) for day in week.parts]
+    once = lacks[0] if len(set(lacks)) == 1 else ""
     lines = []
-    for day, name in zip(week.parts, names, strict=True):
-        missing = f" {UNWRITTEN}" if some and not name.startswith("<a") else ""
-        text = f"<span>{name}{missing}</span>"
+    for day, lack in zip(week.parts, lacks, strict=True):
+        said = f" {lack}" if lack and not once else ""
+        text = f"<span>{linked(showing, day, day.title)}{said}</span>"
         if long:
             on = "" if day.on == "1 GPU" else f" · {day.on}"
             text += f"<small>{escape(day.measures[0].upper() + day.measures[1:])}.{on}</small>"
         lines.append(f'<li data-day="{day.number:d}" value="{day.number:d}">{text}</li>')
-    note = "" if some else f'<p class="unwritten">{UNWRITTEN}</p>'
+    note = f'<p class="unwritten">{once}</p>' if once else ""
     return f'{note}<ol class="days{" long" if long else ""}">{"".join(lines)}</ol>'
