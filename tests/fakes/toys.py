@@ -3,6 +3,11 @@
 One that is not named here runs there with its defaults.
 """
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from unittest import mock
+
 from anatomy.record import signatures
 
 CPU = {"device": "cpu", "dtype": "fp32", "iters": 6}
@@ -123,3 +128,32 @@ OTHER_FORMS = (
 )
 # Tables in which several comparisons share an operation, each with a control of its own.
 SEVERAL_CONTROLS = ("remedies.payback", "limits.bandwidth")
+
+
+@contextmanager
+def small() -> Iterator[None]:
+    """What is large for a GPU's sake, or compiled, takes a CPU seconds: less of it."""
+    import torch
+    from torch._inductor import cpu_vec_isa
+
+    from anatomy.chapters.capture import capture
+    from anatomy.chapters.compilation import chains
+    from anatomy.chapters.launches import launches
+    from anatomy.chapters.precision import fp8
+    from anatomy.chapters.profiling import profiling
+
+    functions = capture.ways().FUNCTIONS
+    few = {name: functions[name] for name in ("if on a shape", ".item()")}
+    with ExitStack() as patched:
+        for each in (
+            mock.patch.object(launches, "COUNT", 2**16),
+            mock.patch.object(chains, "BREAKS", (0, 1, 4)),
+            mock.patch.object(fp8, "compiled", partial(torch.compile, backend="eager")),
+            mock.patch.dict(functions, few, clear=True),
+            mock.patch.object(profiling, "STEPS", 1),
+            mock.patch.object(profiling, "WARM_UPS", 1),
+            # Which Inductor would find out by compiling a program for each.
+            mock.patch.object(cpu_vec_isa, "valid_vec_isa_list", list),
+        ):
+            patched.enter_context(each)
+        yield

@@ -1,23 +1,17 @@
 """Every experiment at toy size on the CPU: the same code path, and the table it promises."""
 
 import math
-from contextlib import ExitStack
-from functools import partial
 from itertools import pairwise
 from statistics import median
-from unittest import mock
 
 import pandas as pd
 import pytest
 import torch
 
-from anatomy.chapters.compilation import chains
-from anatomy.chapters.launches import launches
 from anatomy.chapters.limits import ceilings, memory
 from anatomy.chapters.limits import requirements as limits_requirements
 from anatomy.chapters.limits.memory import WAYS
 from anatomy.chapters.memory_layout import alignment, contiguity, remedies, tensor_layout
-from anatomy.chapters.precision import fp8
 from anatomy.numerics import agreement
 from anatomy.parts import products
 from anatomy.record import signatures
@@ -25,7 +19,7 @@ from anatomy.record.declare import load
 from anatomy.table import intervals
 from anatomy.table.errors import BadParameter, DeviceError, DisagreementError
 from tests.fakes.fake_stopwatch import made_up_time
-from tests.fakes.toys import OTHER_FORMS, SEVERAL_CONTROLS, SIZES, SMALL, TOY
+from tests.fakes.toys import OTHER_FORMS, SEVERAL_CONTROLS, SIZES, SMALL, TOY, small
 
 VARIANTS = [
     "contiguous",
@@ -53,15 +47,7 @@ def table():
             made[key] = load(name)(**TOY[name] | more)
         return made[key]
 
-    # What is large for a GPU's sake, or compiled, takes a CPU seconds.
-    small = (
-        mock.patch.object(launches, "COUNT", 2**16),
-        mock.patch.object(chains, "BREAKS", (0, 1, 4)),
-        mock.patch.object(fp8, "compiled", partial(torch.compile, backend="eager")),
-    )
-    with made_up_time(), ExitStack() as patched:
-        for each in small:
-            patched.enter_context(each)
+    with made_up_time(), small():
         yield measure
 
 

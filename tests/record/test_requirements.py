@@ -14,7 +14,7 @@ from anatomy.record import recording, requirements, signatures
 from anatomy.record.declare import load
 from anatomy.record.requirements import BESIDE_BYTES, Capacity, Requirement
 from tests.fakes.fake_stopwatch import made_up_time
-from tests.fakes.toys import TOY
+from tests.fakes.toys import TOY, small
 
 GIB = 2**30
 # Of what takes no memory to speak of.
@@ -150,7 +150,7 @@ def test_what_was_recorded_fits_into_what_is_required():
 @pytest.mark.parametrize("name", SAID)
 def test_a_card_without_memory_has_rows_that_say_why_and_nothing_raises(name, monkeypatch):
     monkeypatch.setattr(memory, "capacity", lambda where: Capacity(0, (7, 5), 2**20))
-    with made_up_time():
+    with made_up_time(), small():
         table = load(name)(**TOY[name])
     assert len(table)
     if "note" not in table:  # of what takes no memory to speak of
