@@ -1,7 +1,7 @@
 """Fusion measured: chains of 1 to 32 operations, patterns, and matmuls, eager and compiled."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -78,7 +78,7 @@ def chains(
 
     variants = [f"{way}, {count}" for way in (EAGER, COMPILED) for count in LENGTHS]
     required = requirements.chains(on, scale)
-    return _cells([{"op": op} for op in CHAINS], measure, variants, where, required)
+    return _cells(CHAINS, measure, variants, where, required)
 
 
 def _repeated(operation: Callable[[Tensor], Tensor], count: int) -> Callable[[Tensor], Tensor]:
@@ -109,21 +109,34 @@ def patterns(
     def measure(cell: grid.Cell) -> pd.DataFrame:
         each = PATTERNS[cell["op"]]
         inputs = [given[name] for name in each.takes]
-        compiled = torch.compile(
-            each.run, backend=backend, dynamic=False,
-            options=dict(each.options) if backend == "inductor" else None,
-        )  # fmt: skip
-        calls = {EAGER: functools.partial(each.run, *inputs),
-                 COMPILED: functools.partial(compiled, *inputs)}  # fmt: skip
-        if cell["op"] == "gate, vectors":  # half of the bytes, in place of fewer trips
-            calls[BF16] = functools.partial(each.run, *(t.to(torch.bfloat16) for t in inputs))
-        exact = dict.fromkeys(calls, functools.partial(_exact, each.run, inputs))
-        how = {"where": where, "iters": iters, "budget_s": budget_s}
-        return _compared(cell["op"], calls, exact, **how).assign(pattern=each.kind)
+        how = {"backend": backend, "where": where, "iters": iters, "budget_s": budget_s}
+        table = _fused(cell, each.run, inputs, {COMPILED: each.options}, **how)
+        return table.assign(pattern=each.kind)
 
     (required,) = requirements.patterns(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes) for op in PATTERNS]
-    return _cells([{"op": op} for op in PATTERNS], measure, (EAGER, COMPILED), where, needs)
+    return _cells(PATTERNS, measure, (EAGER, COMPILED), where, needs)
+
+
+# --8<-- [start:matmuls]
+def _epilogue(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
+    return torch.relu(a @ b + bias)
+
+
+def _prologue(a: Tensor, few: Tensor) -> Tensor:
+    return a @ few.to(a.dtype)
+
+
+def _pair(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    return a @ b @ c
+
+
+# --8<-- [end:matmuls]
+MATMULS = {
+    "relu(a @ b + bias)": (_epilogue, ("a", "b", "bias")),
+    "a @ int8.to(bf16)": (_prologue, ("a", "few")),
+    "a @ b @ c": (_pair, ("a", "b", "c")),
+}
 
 
 @experiment("fusion.matmuls", page="curriculum/day_13.md", timeout_s=240)
@@ -144,70 +157,57 @@ def matmuls(
     n = side(MATRIX, scale)
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
-        a, b, c = ((torch.randn(n, n, device=where) / n**0.25).to(torch.bfloat16) for _ in range(3))
-        bias = torch.randn(n, device=where).to(torch.bfloat16)
-        few = torch.randint(-4, 5, (n, n), device=where, dtype=torch.int8)
-        run, inputs = {
-            "relu(a @ b + bias)": (_epilogue, (a, b, bias)),
-            "a @ int8.to(bf16)": (_prologue, (a, few)),
-            "a @ b @ c": (_pair, (a, b, c)),
-        }[cell["op"]]
-        options: dict[str, dict | None] = {COMPILED: None}
-        if run is not _pair:
-            options[TEMPLATE] = TILES if backend == "inductor" else None
-        calls, notes = {EAGER: functools.partial(run, *inputs)}, {}
-        for way, chosen in options.items():
-            made = torch.compile(run, backend=backend, dynamic=False, options=chosen)
-            call = functools.partial(made, *inputs)
-            if why := grid.refusal(call):
-                notes[way] = why
-            else:
-                calls[way] = call
-        exact = dict.fromkeys(calls, functools.partial(_exact, run, inputs))
+        given = {name: torch.randn(n, n, device=where) / n**0.25 for name in "abc"}
+        given["bias"] = torch.randn(n, device=where)
+        given = {name: each.to(torch.bfloat16) for name, each in given.items()}
+        given["few"] = torch.randint(-4, 5, (n, n), device=where, dtype=torch.int8)
+        run, takes = MATMULS[cell["op"]]
+        inputs = [given[name] for name in takes]
+        options = {COMPILED: {}} | ({} if run is _pair else {TEMPLATE: TILES})
         count = 2 if run is _pair else 1
         how = {"flops": count * formulas.matmul_flops(n, n, n), "limit": "matmul bf16"}
-        how |= {"where": where, "iters": iters, "budget_s": budget_s, "allowed": 2**-5}
-        table = _compared(cell["op"], calls, exact, **how)
-        return grid.with_refused(table, cell, notes, quantity=WARM, where=where)
+        how |= {"backend": backend, "where": where, "iters": iters, "budget_s": budget_s}
+        return _fused(cell, run, inputs, options, allowed=2**-5, **how)
 
     (required,) = requirements.matmuls(memory.capacity(where), scale)
-    ops = ("relu(a @ b + bias)", "a @ int8.to(bf16)", "a @ b @ c")
-    needs = [requirements.Requirement(op, required.bytes, "bf16") for op in ops]
-    return _cells([{"op": op} for op in ops], measure, (EAGER, COMPILED), where, needs)
+    needs = [requirements.Requirement(op, required.bytes, "bf16") for op in MATMULS]
+    return _cells(MATMULS, measure, (EAGER, COMPILED), where, needs)
 
 
-# --8<-- [start:matmuls]
-def _epilogue(a: Tensor, b: Tensor, bias: Tensor) -> Tensor:
-    return torch.relu(a @ b + bias)
+def _fused(
+    cell: grid.Cell, run: Callable, inputs: Sequence[Tensor], options: dict, *, backend: str, **how
+) -> pd.DataFrame:
+    """A function eager and compiled with each way's options; a way that is refused says why."""
+    calls, notes = {EAGER: functools.partial(run, *inputs)}, {}
+    for way, chosen in options.items():
+        own = dict(chosen) if backend == "inductor" else None
+        made = torch.compile(run, backend=backend, dynamic=False, options=own)
+        call = functools.partial(made, *inputs)
+        if why := grid.refusal(call):
+            notes[way] = why
+        else:
+            calls[way] = call
+    if cell["op"] == "gate, vectors":  # half of the bytes, in place of fewer trips
+        calls[BF16] = functools.partial(run, *(each.to(torch.bfloat16) for each in inputs))
+    table = _compared(cell["op"], calls, functools.partial(_exact, run, inputs), **how)
+    return grid.with_refused(table, cell, notes, quantity=WARM, where=how["where"])
 
 
-def _prologue(a: Tensor, few: Tensor) -> Tensor:
-    return a @ few.to(a.dtype)
-
-
-def _pair(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    return a @ b @ c
-
-
-# --8<-- [end:matmuls]
-
-
-def _exact(run: Callable[..., Outputs], inputs: tuple[Tensor, ...]) -> Outputs:
+def _exact(run: Callable[..., Outputs], inputs: Sequence[Tensor]) -> Outputs:
     wide = [each.double() if each.is_floating_point() else each for each in inputs]
     return run(*wide)
 
 
 def _compared(
-    op: str, calls: dict, exact: dict, *, where: torch.device, budget_s: float, **how: Any
+    op: str, calls: dict, exact: Any, *, where: torch.device, budget_s: float, **how: Any
 ) -> pd.DataFrame:
     how |= {"reference": exact, "quantity": WARM, "device": where, "budget_s": budget_s}
     return compare(calls, op=op, settle_cap_s=min(SETTLE_S, budget_s), **how).table
 
 
-def _cells(cells, measure, variants, where: torch.device, required) -> pd.DataFrame:
+def _cells(ops, measure, variants, where: torch.device, required) -> pd.DataFrame:
+    how = {"quantity": WARM, "where": where, "required": required, "promised": ("kernels",)}
+    how |= {"variants": variants, "foreseen": (RuntimeError,)}
     with torch.no_grad():
-        table = grid.measure_cells(
-            cells, measure, variants=variants, quantity=WARM, where=where, required=required,
-            foreseen=(RuntimeError,), promised=("kernels",),
-        )  # fmt: skip
+        table = grid.measure_cells([{"op": op} for op in ops], measure, **how)
     return grid.with_counts(table, *(each for each in ("bytes", "flops") if each in table))

@@ -45,68 +45,29 @@ class Arrow(NamedTuple):
 
 
 HOST = "limits.floors.host_enqueue"
-SMALL = '"training C=256 T=256"'
+LAYER = 'roofline.first_layer."small layer"."eager bf16"'
+CHASE = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB"'
+APART = 'coalescing.strides."one of each"."stride 16"'
+STEP = 'compilation.map."training C=256 T=256".eager'
+CUT = 'compilation.breaks."large elementwise"'
+FIRST = 'never.costs."first calls, product"."call 1"'
+READ = 'sync_points.training_loop.medium."item each step"'
 ARROWS = (
     Arrow(1, 2, "limit:matmul bf16", "what the chip could do in bf16, if asked well"),
-    Arrow(
-        1,
-        3,
-        'roofline.first_layer."small layer"."eager bf16".median_s',
-        "a small layer takes this long, whatever the GPU could do: it waits for its launches",
-    ),
-    Arrow(
-        2,
-        4,
-        'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s',
-        "a load from HBM takes this long; other warps fill the time",
-    ),
+    Arrow(1, 3, f"{LAYER}.median_s", "time of a small layer, which waits for its launches"),
+    Arrow(2, 4, f"{CHASE}.latency_s", "a load from HBM; other warps fill the time"),
     Arrow(2, 6, "limit:matmul fp32", "what the FP32 units do in a second, in matmuls"),
-    Arrow(
-        4,
-        5,
-        'coalescing.strides."one of each"."stride 16".rate',
-        "what arrives of every sixteenth float: memory moves in whole pieces",
-    ),
+    Arrow(4, 5, f"{APART}.rate", "what arrives of every sixteenth float: memory moves in pieces"),
     Arrow(4, 6, "limit:copy", "what a copy moves in a second"),
     Arrow(6, 7, 'roofline.intensity."1 FMA".ridge', "the corner of the FP32 roof, by a sweep"),
-    Arrow(
-        7,
-        13,
-        "roofline.operations.elementwise.relu.share",
-        "a ReLU's share of its roof: only fewer bytes can help what is there",
-    ),
+    Arrow(7, 13, "roofline.operations.elementwise.relu.share", "a ReLU's share of its roof"),
     Arrow(3, 9, f'{HOST}."add, new result".median_s', "asking for one small addition from Python"),
     Arrow(9, 10, f"{HOST}.item.median_s", "asking for its value, with nothing else to wait for"),
-    Arrow(
-        9,
-        12,
-        f"compilation.map.{SMALL}.eager.gap_share",
-        "the share of a small training step in which the GPU waits for the CPU",
-    ),
-    Arrow(
-        12,
-        13,
-        'compilation.breaks."large elementwise"."1 break".ratio | x',
-        "time of an elementwise chain whose graph is cut once, over that of the whole",
-    ),
-    Arrow(
-        8,
-        10,
-        'never.costs."first calls, product"."call 1".median_s',
-        "the first call of a matmul: whoever times it alone measures something else",
-    ),
-    Arrow(
-        10,
-        11,
-        'sync_points.training_loop.medium."item each step".ratio | x',
-        "time of a loop that reads its loss in each step, over one that does not",
-    ),
-    Arrow(
-        11,
-        13,
-        'compilation.breaks."large elementwise".eager.ratio | x',
-        "time of the same chain in eager mode, over the compiled one",
-    ),
+    Arrow(9, 12, f"{STEP}.gap_share", "share of a small step in which the GPU waits for the CPU"),
+    Arrow(12, 13, f'{CUT}."1 break".ratio | x', "a chain whose graph is cut once, over the whole"),
+    Arrow(8, 10, f"{FIRST}.median_s", "the first call of a matmul, timed alone"),
+    Arrow(10, 11, f"{READ}.ratio | x", "a loop that reads its loss in each step, over one without"),
+    Arrow(11, 13, f"{CUT}.eager.ratio | x", "the same chain in eager mode, over the compiled one"),
 )
 
 
