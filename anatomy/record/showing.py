@@ -72,8 +72,7 @@ class Showing:
     root: Path  # of all recordings
     machine: str  # slug of the one whose recordings are shown
     here: dict[str, Any] | None = None  # this GPU host, for freshness
-    # Slugs of machines whose figures stand, under their names, where the one shown lacks its own.
-    published: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()  # slugs of those whose figures stand where it lacks its own
     page: str = ""  # source relative to docs/, such as `benchmarks/summary.md`
     url: str = ""  # address relative to the site, such as `benchmarks/summary/`
     line: int = 0  # where the block or reference being rendered starts
