@@ -271,8 +271,11 @@ def growth(
 
 
 def steps_of_ten(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far."""
+    """1, 2 and 5 times the powers of ten between two numbers; more if they are near, the powers
+    alone if they are far."""
     bases = (1, 2, 5) if high / low < 1e3 else (1,)
+    if high / low < 10:
+        bases = (1, 1.5, 2, 3, 5, 7)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [base * 10.0**power for power in powers for base in bases]
 
