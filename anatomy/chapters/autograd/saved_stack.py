@@ -112,7 +112,7 @@ def _stacks(sheet: Canvas, stacks: Mapping[str, Sequence[Held]]) -> None:
             end = inside[0] + inside[1] - 6
             sheet.words(end, line, units.byte_count(each.bytes), size=size, anchor="end")
         if nameless:
-            said = f"without a name: {', '.join(nameless)}"
+            said = f"too thin for a name: {', '.join(nameless)}"
             sheet.words(x + 1, ground + 30, said, size=11, colour=MUTED)
 
 
