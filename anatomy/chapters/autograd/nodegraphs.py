@@ -220,7 +220,7 @@ def _key(named: Mapping[str, Sequence[Row]]) -> str:
     for look, words in DOES.items():
         if any(count[look] for count in counts):
             many = " | ".join(str(count[look]) for count in counts).replace(" ", "\u00a0")
-            items.append(f"{SIGNS[look]} {words}:\u00a0{many}")
+            items.append(f"{SIGNS[look]}\u00a0{words}:\u00a0{many}")
     said = f"{' | '.join(named)}: {' · '.join(items)}"
     return f'<p class="key">{escape(said)}</p>'
 
