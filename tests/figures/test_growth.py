@@ -51,6 +51,16 @@ def test_bytes_over_a_wide_range_are_named_by_powers_of_four():
     assert growth._ticks("tokens", [1, 4096]) == [(1, "1"), (4096, "4096")]
 
 
+@pytest.mark.parametrize(("most", "ticks"), [(4, [1, 1.5, 2, 3, 5]), (40, [1, 2, 5, 10, 20, 50])])
+def test_an_axis_over_less_than_ten_times_has_more_steps_between_its_powers(most, ticks):
+    points = [
+        {"series": "a", "x": x, "value": y, "low": y, "high": y, "hover": ""}
+        for x, y in ((1, 1.0), (2, most))
+    ]
+    drawn = loglog.growth(points, [], [(1, "1"), (2, "2")], ("x", "y"), width=680)["layer"][0]
+    assert drawn["encoding"]["y"]["axis"]["values"] == ticks
+
+
 @pytest.mark.parametrize(
     ("column", "values", "named"),
     [
