@@ -118,7 +118,7 @@ def label(column: str, value: Any) -> str:
 def title(value: str, table: Sequence[Row] = ()) -> str:
     """What is shown: time, speed-up or count, over the control's."""
     if value in breakeven.TIMED:
-        name = "speed-up, control / time" if value == "speedup" else "time / control"
+        name = "speed-up" if value == "speedup" else "time / control"
         return f"{name} ({rows.interval_name(table)})"
     return f"{rows.heading(value)} / control (a count)"
 
