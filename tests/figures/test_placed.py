@@ -34,9 +34,9 @@ def test_the_memory_or_the_format_is_the_roof_of_an_operation():
 def test_marks_have_their_names_beside_them_and_on_a_phone_the_numbers_of_the_table():
     html = placed(sound=SOUND, few=SOUND | {"flops_per_byte": 1.0})
     pictures = re.findall(r"<svg .*?</svg>", html, re.DOTALL)
-    for picture, names in zip(pictures, ({"sound", "few"}, {"1", "2"}), strict=True):
-        words = set(re.findall(r"<text[^>]*>([^<]+)</text>", picture))
-        assert words & {"sound", "few", "1", "2"} == names
+    desk, phone = (set(re.findall(r"<text[^>]*>([^<]+)</text>", each)) for each in pictures)
+    assert {"sound", "few"} <= desk
+    assert {"1", "2"} <= phone and not {"sound", "few"} & phone
 
 
 def test_an_operation_whose_work_nobody_counted_is_refused():
