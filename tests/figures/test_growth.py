@@ -34,6 +34,12 @@ def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root
     assert made.WHY in failed
 
 
+def test_an_axis_calls_nothing_a_95_interval_that_is_none():
+    said = {name: growth._spread(name, []) for name in ("median_s", "dram_bytes", "peak_bytes")}
+    assert said["median_s"] == " (95% interval)" and said["peak_bytes"] == ""
+    assert "of its repeats" in said["dram_bytes"] and "95%" not in said["dram_bytes"]
+
+
 def test_bytes_over_a_wide_range_are_named_by_powers_of_four():
     kib = 2.0**10
     ticks = growth._ticks("working_set_bytes", [65 * kib, 192 * kib, 65470 * kib, 200000 * kib])
