@@ -151,7 +151,7 @@ def _account(device: str) -> dict[str, Any]:
     return account(device)
 
 
-def _failure(error: Exception) -> dict[str, str]:
+def failure(error: Exception) -> dict[str, str]:
     """A failure for the recorder: its name, a sentence, and, if unforeseen, the traceback."""
     kind, message, trace = type(error), str(error), ""
     notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
@@ -196,7 +196,7 @@ def main() -> None:
         else:
             outcome = measure(spec)
     except Exception as error:
-        outcome = _failure(error)
+        outcome = failure(error)
     Path(spec["result"]).write_text(json.dumps(outcome, allow_nan=False), encoding="utf-8")
 
 

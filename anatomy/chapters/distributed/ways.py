@@ -1,0 +1,202 @@
+"""Ways to train one model on several GPUs, each as PyTorch offers it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.tensor import DTensor
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
+
+from anatomy.chapters.distributed import requirements as of
+from anatomy.chapters.distributed.requirements import Size
+from anatomy.parts import models
+from anatomy.parts.demands import HEAD_WIDTH
+from anatomy.parts.ranks import Group
+from anatomy.table.errors import DeviceError
+
+RATE = 1e-6  # of learning: so small that thousands of timed steps leave the model as it was
+UNBROKEN_MB = 2**20  # a bucket that any model fits into: DDP then begins when backward has ended
+
+
+class Model(nn.Module):
+    """Transformer layers in float32 that compute in bfloat16 on a GPU. Autocast is inside of
+    `forward`, because DataParallel runs that in threads, which don't inherit it."""
+
+    def __init__(self, size: Size, where: torch.device, checkpointed: bool = False) -> None:
+        super().__init__()
+        self.blocks = models.transformer(size.width, size.layers, where, torch.float32)
+        self.checkpointed = checkpointed
+
+    def compile_blocks(self) -> None:
+        """Compile each layer by itself: they share one compilation, and gradients leave layer by
+        layer, so that DDP can send them while the backward pass goes on."""
+        for block in self.blocks:
+            block.compile()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
+        return x
+
+
+@dataclass
+class Way:
+    """A model as it is trained, with its optimizer."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    parameters: list[nn.Parameter]  # in the order of the plain model's
+    unsynchronized: Callable[[], AbstractContextManager] = nullcontext
+    idle: bool = False  # whether this rank only watches while rank 0 drives all GPUs
+
+    def loss(self, x: Tensor) -> Tensor:
+        """The loss of one GPU's batch."""
+        return self.model(x).float().square().mean()
+
+    def backward(self, *batches: Tensor, late: bool = False) -> Tensor:
+        """The mean loss of all micro-batches, whose gradients add up; `late` has them sent with the
+        last alone."""
+        losses = []
+        for number, x in enumerate(batches, 1):
+            with self.unsynchronized() if late and number < len(batches) else nullcontext():
+                loss = self.loss(x) / len(batches)
+                loss.backward()
+            losses.append(loss.detach())
+        return torch.stack(losses).sum() if losses[1:] else losses[0]
+
+    def step(self, *batches: Tensor, late: bool = False) -> None:
+        """One training step, as `backward`."""
+        if not self.idle:
+            self.backward(*batches, late=late)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def gradients(self, *batches: Tensor, late: bool = False) -> tuple[Tensor, Tensor]:
+        """Mean loss of this rank's batches, and all gradients as one vector; no weight moves."""
+        loss = self.backward(*batches, late=late)
+        flat = torch.cat([whole(p.grad).flatten() for p in self.parameters])
+        self.optimizer.zero_grad()
+        return loss, flat
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """All of a tensor that may lie in parts on several ranks; all of them ask."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def build(name: str, group: Group, size: Size) -> Way:
+    """One of the ways by its name; DeviceError for what a CPU has not."""
+    on_gpu = group.where.type == "cuda"
+    if not on_gpu and name in (of.DATA_PARALLEL, of.COMPILED, of.DDP_COMPILED):
+        raise DeviceError(f"{name} is for GPUs: a CPU has nothing to gain by it here")
+    model = Model(size, group.where, checkpointed=name == of.CHECKPOINTED)
+    adam = partial(torch.optim.AdamW, lr=RATE, fused=on_gpu)
+    if name in (of.ONE, of.COMPILED):
+        parameters = list(model.parameters())
+        if name == of.COMPILED:
+            model.compile_blocks()
+        return Way(model, adam(parameters), parameters)
+    if name == of.DATA_PARALLEL:
+        parameters = list(model.parameters())
+        first = group.where.index - group.rank
+        gpus = list(range(first, first + group.size))
+        run = nn.DataParallel(model, gpus) if group.rank == 0 else model
+        return Way(run, adam(parameters), parameters, idle=group.rank > 0)
+    if name.startswith(of.FSDP):
+        return _sharded(name, group, model, adam)
+    options: dict[str, Any] = {
+        of.SMALL: {"bucket_cap_mb": 1},
+        of.WHOLE: {"bucket_cap_mb": UNBROKEN_MB},
+        of.VIEW: {"gradient_as_bucket_view": True},
+        of.STATIC: {"static_graph": True},
+    }.get(name, {})
+    ids = [group.where] if on_gpu else None
+    if name == of.DDP_COMPILED:
+        model.compile_blocks()
+    run = DistributedDataParallel(model, device_ids=ids, **options)
+    parameters = list(model.parameters())
+    optimizer = adam(parameters)
+    if name == of.ZERO:
+        kind = torch.optim.AdamW
+        optimizer = ZeroRedundancyOptimizer(parameters, kind, lr=RATE, fused=on_gpu)
+    return Way(run, optimizer, parameters, run.no_sync)
+
+
+def _sharded(name: str, group: Group, model: Model, adam: Callable) -> Way:
+    mesh = init_device_mesh(group.where.type, (group.size,))
+    how = {"mesh": mesh, "reshard_after_forward": name != of.KEPT}
+    if name == of.HALF and group.where.type == "cuda":
+        how["mp_policy"] = MixedPrecisionPolicy(torch.bfloat16, reduce_dtype=torch.float32)
+    for block in model.blocks:
+        fully_shard(block, **how)
+    fully_shard(model, **how)
+    parameters = list(model.parameters())
+
+    class Unsynchronized(nullcontext):
+        def __enter__(self) -> None:
+            model.set_requires_gradient_sync(False)
+
+        def __exit__(self, *_: object) -> None:
+            model.set_requires_gradient_sync(True)
+
+    return Way(model, adam(parameters), parameters, Unsynchronized)
+
+
+class Parted(nn.Module):
+    """A transformer layer with a projection each for q, k and v, so that ranks can have heads of
+    their own: its parts find the heads in what they are given."""
+
+    def __init__(self, width: int, ranks: int) -> None:
+        super().__init__()
+        # Whole heads for every rank, of the usual width where that goes.
+        self.head = HEAD_WIDTH if width % (ranks * HEAD_WIDTH) == 0 else width // ranks
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, C) to (B, T, C)."""
+        B, T, _ = x.shape
+        normed = self.before(x)
+        q, k, v = (part(normed).view(B, T, -1, self.head) for part in (self.q, self.k, self.v))
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H of this rank, T, D)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(B, T, -1))
+        return x + self.down(F.gelu(self.up(self.between(x))))
+
+
+def parted(size: Size, group: Group, *, parallel: bool) -> Parted:
+    """A layer on every rank, or one in parts over all of them."""
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    with models.drawn_on(group.where):
+        block = Parted(size.width, group.size).to(models.half(group.where))
+    if parallel:
+        plan = {name: ColwiseParallel() for name in ("q", "k", "v", "up")}
+        plan |= {name: RowwiseParallel() for name in ("out", "down")}
+        parallelize_module(block, init_device_mesh(group.where.type, (group.size,)), plan)
+    return block
+
+
+def batches(size: Size, group: Group, number: int | None = None) -> Iterator[Tensor]:
+    """The batch (B, T, C) of each rank, or that of one; the same on whichever rank asks."""
+    for rank in range(group.size) if number is None else [number]:
+        drawn = torch.Generator(group.where).manual_seed(rank)
+        shape = size.batch, size.sequence, size.width
+        x = torch.randn(shape, generator=drawn, device=group.where)
+        yield x.to(models.half(group.where))

@@ -1,0 +1,240 @@
+"""What one of several ranks does: it joins the others, agrees with them, and times steps with them.
+
+Timing has one rule. A barrier, which is not timed, lets all ranks begin together; each rank times
+its own block of calls on its own clock, until its own device has done them; the slowest rank's time
+is the block's. So a rank that waits for another is never mistaken for a fast one. What ranks say to
+each other for this goes through gloo, on the CPU, and leaves the GPUs' links alone."""
+
+import gc
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pandas as pd
+import torch
+from torch import distributed
+
+from anatomy import judge
+from anatomy.machine import host
+from anatomy.measure import stopwatch_for
+from anatomy.parts import grid, memory
+from anatomy.record.processes import ranks
+from anatomy.record.requirements import Capacity, Requirement, left_out
+from anatomy.table.errors import DisagreementError, MeasurementError
+
+Call = Callable[[], object]
+Value = TypeVar("Value")
+
+PATIENCE_S = 120.0  # that a rank waits for another: one may compile a minute longer
+# Blocks of each way, more than an exact interval takes, and what a block lasts; most calls in one.
+BLOCKS, BLOCK_S, MOST_CALLS = 12, 0.06, 1000
+WARM_UP = 3  # calls before anything is timed: allocators, NCCL and cuBLAS settle in them
+OF_A_RANK = ("total_peak_bytes",)  # what each rank says for itself, beside its blocks
+# What of the environment changes how GPUs talk; a recording keeps it.
+SETTINGS = {"NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE"}
+MISSING = re.compile(r"[Rr]anks? ([\d, ]+) failed to (?:pass|reach) monitoredBarrier")
+
+
+@dataclass(frozen=True)
+class Group:
+    """This rank among all."""
+
+    rank: int
+    size: int
+    where: torch.device  # this rank's own
+    control: Any  # the gloo group
+    patience_s: float
+
+    def barrier(self, before: str) -> None:
+        """Wait for all ranks; MeasurementError that names those that do not come."""
+        wait, began = timedelta(seconds=self.patience_s), time.monotonic()
+        try:
+            distributed.monitored_barrier(self.control, timeout=wait, wait_all_ranks=True)
+        except RuntimeError as error:
+            missing = MISSING.search(str(error))
+            if not missing or time.monotonic() - began < 0.9 * self.patience_s:
+                raise  # another rank is gone, and tells why itself
+            raise MeasurementError(
+                f"rank {missing[1].strip(' ,')} has not come to {before} within "
+                f"{self.patience_s:g} s: it hangs, or is far slower than the others."
+            ) from None
+
+    def gathered(self, value: Value) -> list[Value]:
+        """What each rank has to say, by rank."""
+        self.barrier("an exchange of results")
+        found: list[Any] = [None] * self.size
+        distributed.all_gather_object(found, value, group=self.control)
+        return found
+
+    def agree(self, what: str, value: Any) -> None:
+        """Raise DisagreementError where ranks have different values: a collective would hang, or
+        compute nonsense."""
+        every = self.gathered(value)
+        for rank, other in enumerate(every):
+            if other != every[0]:
+                raise DisagreementError(
+                    f"ranks disagree on {what}: rank 0 has {every[0]}, rank {rank} has {other}."
+                )
+
+    def attempt(self, act: Callable[[], Value]) -> tuple[Value | None, str]:
+        """What `act` returned; or None on all ranks where one can't do it, and why, by an error
+        that `anatomy.parts.grid` foresees."""
+        found, why = None, ""
+        try:
+            found = act()
+        except Exception as error:
+            if not (why := grid.note_of(error)):
+                raise
+        whys = list(filter(None, self.gathered(why)))
+        if not whys:
+            return found, ""
+        del found
+        gc.collect()
+        if self.where.type == "cuda":
+            torch.cuda.empty_cache()
+        return None, whys[0]
+
+
+@contextmanager
+def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
+    """Join the ranks that torchrun started, each with the device of its number on its node, counted
+    from `device`: NCCL between GPUs, gloo between CPUs."""
+    where = own_device(device)
+    wait, backend = timedelta(seconds=patience_s), "gloo"
+    how: dict[str, Any] = {}
+    if not ranks.inside():
+        how = {"store": distributed.HashStore(), "rank": 0, "world_size": 1}
+    if where.type == "cuda":
+        torch.cuda.set_device(where)
+        backend, how["device_id"] = "nccl", where
+    try:
+        distributed.init_process_group(backend, timeout=wait, **how)
+    except distributed.DistNetworkError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise MeasurementError(
+            f"it can't meet the others at {os.environ.get('MASTER_ADDR')}:"
+            f"{os.environ.get('MASTER_PORT')}: {reason}"
+        ) from None
+    control = distributed.new_group(backend="gloo", timeout=wait)
+    group = Group(distributed.get_rank(), distributed.get_world_size(), where, control, patience_s)
+    try:
+        yield group
+    except BaseException:
+        if group.size == 1:  # else its end would wait for the others
+            distributed.destroy_process_group()
+        raise
+    distributed.destroy_process_group()
+
+
+def own_device(device: str) -> torch.device:
+    """The device of this rank, that of its number on its node from `device` on; DeviceError where
+    there is none."""
+    kind, first = host.require_device(device)
+    number = first + int(os.environ.get("LOCAL_RANK", 0))
+    return torch.device(kind, number) if kind == "cuda" else torch.device(kind)
+
+
+def table(
+    entry: Callable[..., Any],
+    world_size: int,
+    device: str,
+    limit_s: float,
+    wanted: Callable[[Capacity], Iterable[Requirement]],
+    *,
+    promised: Sequence[str] = (),
+    **params: Any,
+) -> pd.DataFrame:
+    """`together` what a function that stands in a module returned on each rank, by rank, with the
+    columns `promised` in any case. The function is given `device` and `params`, and as `left` which
+    of what is `wanted` the first GPU has no room for, by op."""
+    on = memory.capacity(own_device(device))
+    given = {"device": device, "left": left_out(wanted(on), on), **params}
+    named = f"{entry.__module__}:{entry.__name__}"
+    found = together(ranks.run(named, world_size, device, limit_s, given))
+    told: dict[str, Any] = {name.lower(): os.environ[name] for name in SETTINGS & os.environ.keys()}
+    if (nodes := int(os.environ.get("GROUP_WORLD_SIZE", 1))) > 1:  # as torchrun tells
+        told["nodes"] = nodes
+    gpus = 1 if device.startswith("cpu") else world_size
+    if not device.startswith("cpu"):
+        told["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    made = grid.joined([found], promised)
+    made.attrs |= {"gpus": gpus, "method": told}
+    return made
+
+
+def timed(
+    group: Group,
+    ways: Mapping[str, Call],
+    *,
+    cell: Mapping[str, Any],
+    against: Mapping[str, str] | None = None,
+    blocks: int = BLOCKS,
+    block_s: float = BLOCK_S,
+) -> list[dict[str, Any]]:
+    """Time ways to do a step in turn, the first, their control, twice; a row of each with this
+    rank's blocks, in seconds. `cell` says which step, by its `op` and other columns; `against`
+    names another control of single ways. All ranks call it alike."""
+    group.agree(f"what is timed in {cell['op']}", list(ways))
+    watch = stopwatch_for(group.where)
+    control = next(iter(ways))
+    again = f"{control} (again)"
+    calls = {**ways, again: ways[control]}
+    often = {}
+    for name, call in ways.items():
+        watch.wall([call] * WARM_UP)
+        group.barrier(name)
+        once_s = watch.wall([call] * WARM_UP) / WARM_UP
+        # The same number on all ranks, or one would wait for a collective that never comes.
+        slowest_s = max(group.gathered(once_s))
+        often[name] = max(1, min(MOST_CALLS, round(block_s / slowest_s)))
+    often[again] = often[control]
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    gc.collect()
+    gc.freeze()  # a collection on one rank would make all wait
+    order = list(calls)
+    for number in range(blocks):
+        # Each comes first once in a while, and before each other as often as after it.
+        turn = order[number % len(order) :] + order[: number % len(order)]
+        for name in reversed(turn) if number % 2 else turn:
+            group.barrier(name)
+            found[name].append(watch.wall([calls[name]] * often[name]) / often[name])
+    gc.unfreeze()
+    rows = []
+    for name, taken in found.items():
+        role = "control" if name == control else "again" if name == again else "variant"
+        over = None if role == "control" else (against or {}).get(name, control)
+        rows.append(
+            {**cell, "variant": name, "role": role, "control": over, "quantity": "step_wall"}
+            | {"device": group.where.type, "samples": often[name] * blocks, "blocks_s": taken}
+            | {"launch_inclusive": False, "throttle": "unknown"}
+            | {"method": f"host clock around {often[name]} calls back to back; slowest rank"}
+        )
+    return rows
+
+
+def together(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
+    """The table of what all ranks returned, each the same rows: of timed ones those of the slowest
+    rank, judged as comparisons are; then what every rank has for itself, under `rank`."""
+    whole, each_rank = [], []
+    for several in zip(*by_rank, strict=True):
+        row = dict(several[0])
+        if "rank" in row:  # nothing of it is of all together
+            each_rank += several
+            continue
+        whole.append(row)
+        if not row.get("blocks_s"):  # why it could not be measured
+            continue
+        blocks = [[float(f"{taken:.6g}") for taken in own["blocks_s"]] for own in several]
+        row["blocks_s"] = [max(block) for block in zip(*blocks, strict=True)]
+        if row["role"] == "again":
+            continue
+        named = {n: v for n, v in row.items() if n not in ("role", "control", "method")}
+        for rank, own in enumerate(several):
+            mine = {n: own[n] for n in OF_A_RANK if n in own} | {"blocks_s": blocks[rank]}
+            each_rank.append({**named, **mine, "rank": rank, "op": f"{row['op']}, each rank"})
+    return pd.DataFrame(judge.judged([*whole, *each_rank]))

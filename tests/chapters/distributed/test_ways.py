@@ -1,0 +1,35 @@
+"""Ways to train on two ranks: each has the plain model's loss and gradients, or is refused."""
+
+import signal
+
+import pytest
+
+from anatomy.record.processes import ranks
+from tests.chapters.distributed.rank_ways import ON_CPU
+
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
+
+
+@pytest.fixture(scope="module")
+def found():
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    yield ranks.run(
+        f"{__name__.rpartition('.')[0]}.rank_ways:gates", 2, "cpu", 60, {"device": "cpu"}
+    )
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+@pytest.mark.parametrize("name", ON_CPU[1:])
+def test_a_way_has_the_plain_models_gradients_and_moves_its_weights(name, found):
+    for of_rank in found:
+        assert of_rank[name] < 1e-5 and of_rank[f"{name} moves"]
+
+
+@pytest.mark.parametrize("name", ["DDP", "FSDP2"])
+def test_gradients_that_are_sent_at_the_end_are_the_same(name, found):
+    assert all(of_rank[f"{name}, late"] < 1e-5 for of_rank in found)
+
+
+def test_gradients_that_were_not_sent_are_refused(found):
+    assert all("strays from its reference" in of_rank["wrong"] for of_rank in found)

@@ -1,0 +1,206 @@
+"""Ranks, with two processes that talk through gloo: what each fault ends in, and that all end."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from anatomy.parts import ranks as of_parts
+from anatomy.record.processes import isolation, ranks
+from anatomy.table import errors
+
+FAULTS = "tests.record.processes.rank_faults"
+CHECKOUT = Path(__file__).parents[3]
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    """torchrun's launcher keeps the handlers that it sets."""
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+def run(fault: str, limit_s: float = 30):
+    return ranks.run(f"{FAULTS}:{fault}", 2, "cpu", limit_s, {"device": "cpu"})
+
+
+def still_there() -> list[str]:
+    """Command lines of ranks that run, and were started from here."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = process.read_bytes().replace(b"\0", b" ").decode()
+            here = (process.parent / "cwd").readlink() == Path.cwd()
+        except OSError:
+            continue
+        if here and ranks.MODULE in line:
+            found.append(line)
+    return found
+
+
+def test_every_rank_is_asked_and_rank_0_answers():
+    before = set(Path(tempfile.gettempdir()).iterdir())
+    assert run("none") == [0, 1]
+    left = {each.name for each in Path(tempfile.gettempdir()).iterdir() if each not in before}
+    assert not [name for name in left if name.startswith("torchelastic")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "said"),
+    [
+        ("raises", errors.MeasurementError, "Rank 1: ZeroDivisionError: division by zero"),
+        ("killed", errors.MeasurementError, "Rank 1 was ended by SIGKILL"),
+        ("hangs", errors.MeasurementError, "rank 1 has not come to the next step within 2 s"),
+        ("outgrows", errors.OutOfMemory, "Rank 1: It ran out of memory when it asked for"),
+        ("shapes", errors.DisagreementError, "ranks disagree on the shape of x: rank 0 has [4, 4]"),
+    ],
+)
+def test_a_rank_that_fails_ends_all_and_says_which_and_why(fault, kind, said):
+    began = time.monotonic()
+    with pytest.raises(kind, match=said.replace("[", r"\[")):
+        run(fault)
+    assert time.monotonic() - began < 25 and not still_there()
+
+
+def test_a_run_that_takes_too_long_is_ended():
+    with pytest.raises(isolation.TimeLimit, match="The ranks ran for 3 s, their time limit"):
+        run("hangs_long", limit_s=3)
+    assert not still_there()
+
+
+def test_ranks_die_with_a_launcher_that_is_killed():
+    code = (
+        "from anatomy.record.processes import ranks; "
+        f"ranks.run('{FAULTS}:hangs_long', 2, 'cpu', 60, {{'device': 'cpu'}})"
+    )
+    launcher = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, stderr=-3)
+    deadline = time.monotonic() + 40
+    while not (begun := still_there()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    launcher.kill()
+    launcher.wait()
+    assert begun
+    while still_there() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not still_there()
+
+
+def test_a_port_that_is_taken_is_told_before_anything_starts(monkeypatch):
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        monkeypatch.setenv("MASTER_PORT", str(port))
+        with pytest.raises(errors.Busy, match=f"Port {port}, which MASTER_PORT names, is taken"):
+            run("none")
+
+
+@pytest.mark.parametrize(
+    ("count", "nccl", "said"),
+    [(1, True, "2 GPUs from cuda:0 on are asked for, and 1 is visible"), (2, False, "no NCCL")],
+)
+def test_too_few_gpus_or_no_nccl_is_one_error(count, nccl, said, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(ranks.host, "require_device", lambda device: ("cuda", 0))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(ranks.host, "foreign_processes", lambda device: [])
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: nccl)
+    with pytest.raises(errors.DeviceError, match=said):
+        ranks.run(f"{FAULTS}:none", 2, "cuda:0", 30, {})
+
+
+def test_who_computes_on_the_second_gpu_is_in_the_way(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(ranks.host, "require_device", lambda device: ("cuda", 0))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    on = {"cuda:0": [], "cuda:1": [4711]}
+    monkeypatch.setattr(ranks.host, "foreign_processes", on.get)
+    with pytest.raises(errors.Busy, match="1 other process on these 2 GPUs"):
+        ranks.run(f"{FAULTS}:none", 2, "cuda:0", 30, {})
+
+
+def test_ranks_that_somebody_else_started_must_be_as_many(monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    with pytest.raises(errors.BadParameter, match="4 ranks were started, and 2 are asked for"):
+        run("none")
+
+
+class Failure:
+    """What torchrun tells of a rank that ended."""
+
+    def __init__(self, exitcode: int) -> None:
+        self.exitcode = exitcode
+
+
+def test_of_several_errors_the_first_that_lost_nobody_is_told(tmp_path):
+    def wrote(rank, at, lost):
+        told = {"error": "DeviceError", "message": f"at {at}", "trace": "", "rank": rank}
+        text = json.dumps(told | {"at": at, "lost": lost})
+        (tmp_path / f"rank-{rank}.json").write_text(text)
+
+    wrote(0, 1.0, True)
+    assert "SIGSEGV" in str(ranks._told({0: Failure(1), 1: Failure(-11)}, 2, tmp_path))
+    wrote(1, 2.0, False)
+    assert str(ranks._told({0: Failure(1), 1: Failure(1)}, 2, tmp_path)) == "Rank 1: at 2.0"
+
+
+def test_who_waited_for_another_in_nccl_names_that_one(tmp_path):
+    failures = {0: Failure(-signal.SIGABRT), 1: Failure(-signal.SIGTERM)}
+    told = str(ranks._told(failures, 2, tmp_path))
+    assert told.startswith("Rank 0 was ended by SIGABRT") and "another, here 1," in told
+
+
+def test_the_slowest_rank_decides_and_each_has_a_row():
+    def rows(*blocks):
+        told = {"op": "step", "quantity": "step_wall", "launch_inclusive": True}
+        control = {"variant": "a", "role": "control", "control": None, "blocks_s": list(blocks)}
+        again = {"variant": "a (again)", "role": "again", "control": "a"}
+        refused = {"op": "step", "variant": "b", "note": "out of memory"}
+        return [{**told, **control}, {**told, **control, **again}, refused]
+
+    table = of_parts.together([rows(1.0, 2.0, 3.0), rows(2.0, 1.0, 3.0)])
+    slowest = table[table["rank"].isna()]
+    assert list(slowest.variant) == ["a", "a (again)", "b"]
+    assert slowest.iloc[0].blocks_s == [2.0, 2.0, 3.0] and slowest.iloc[0].median_s == 2.0
+    own = table[table["rank"].notna()]
+    assert list(own["rank"]) == [0, 1] and set(own.op) == {"step, each rank"}
+    assert list(own.blocks_s) == [[1.0, 2.0, 3.0], [2.0, 1.0, 3.0]]
+
+
+def test_two_nodes_of_torchrun_measure_together(tmp_path):
+    def node(number: int, port: int) -> subprocess.Popen:
+        words = ["-m", "torch.distributed.run", "--nnodes=2", f"--node-rank={number}"]
+        words += ["--nproc-per-node=1", "--master-addr=localhost", f"--master-port={port}"]
+        words += [f"--log-dir={tmp_path / 'logs'}"]
+        words += ["-m", "anatomy", "distributed", "--device", "cpu", "--gpus", "2"]
+        words += ["--scale", "1e-5", "--blocks", "1", "--only", "collectives"]
+        words += ["--save", str(tmp_path)]
+        own = {"OMP_NUM_THREADS": "1", "ANATOMY_LOCKS": str(tmp_path)}
+        command = [sys.executable, *words]
+        return subprocess.Popen(
+            command, cwd=CHECKOUT, env=os.environ | own, stdout=-3, stderr=subprocess.PIPE
+        )
+
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    nodes = [node(number, port) for number in range(2)]
+    said = [each.communicate(timeout=60)[1].decode() for each in nodes]
+    assert [each.returncode for each in nodes] == [0, 0], said
+    (file,) = tmp_path.glob("*/distributed.collectives/*.json")
+    found = json.loads(file.read_text())
+    assert found["params"]["world_size"] == 2
+    assert {row.get("rank") for row in found["rows"]} == {None, 0, 1}
