@@ -11,8 +11,9 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -28,6 +29,7 @@ from anatomy.record.requirements import Capacity, Requirement, left_out
 from anatomy.table.errors import DisagreementError, MeasurementError
 
 Call = Callable[[], object]
+Rows = list[dict[str, Any]]
 Value = TypeVar("Value")
 
 PATIENCE_S = 120.0  # that a rank waits for another: one may compile a minute longer
@@ -49,6 +51,8 @@ class Group:
     where: torch.device  # this rank's own
     control: Any  # the gloo group
     patience_s: float
+    left: Mapping[str, str] = field(default_factory=dict)  # ops that a GPU has no room for, and why
+    until: float = inf  # by time.monotonic: nothing is begun after it
 
     def barrier(self, before: str) -> None:
         """Wait for all ranks; MeasurementError that names those that do not come."""
@@ -81,10 +85,14 @@ class Group:
                     f"ranks disagree on {what}: rank 0 has {every[0]}, rank {rank} has {other}."
                 )
 
-    def attempt(self, act: Callable[[], Value]) -> tuple[Value | None, str]:
-        """What `act` returned; or None on all ranks where one can't do it, and why, by an error
-        that `anatomy.parts.grid` foresees."""
-        found, why = None, ""
+    def attempt(self, op: str, act: Callable[[], Value]) -> tuple[Value | None, str]:
+        """What `act` returned, which is part of an `op`; or None on all ranks where one can't do
+        it, and why: by an error that `anatomy.parts.grid` foresees, by what a GPU has no room for,
+        or because the time is up."""
+        late = f"{grid.NOT_BEGUN}: the time for all is used up"
+        found, why = None, self.left.get(op) or (late if time.monotonic() > self.until else "")
+        if why := self.gathered(why)[0]:  # as rank 0 has it, or some would wait for others
+            return None, why
         try:
             found = act()
         except Exception as error:
@@ -101,9 +109,15 @@ class Group:
 
 
 @contextmanager
-def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
+def joined(
+    device: str,
+    patience_s: float = PATIENCE_S,
+    left: Mapping[str, str] | None = None,
+    budget_s: float = inf,
+) -> Iterator[Group]:
     """Join the ranks that torchrun started, each with the device of its number on its node, counted
-    from `device`: NCCL between GPUs, gloo between CPUs."""
+    from `device`: NCCL between GPUs, gloo between CPUs. After `budget_s` seconds from here on,
+    nothing new is attempted."""
     where = own_device(device)
     wait, backend = timedelta(seconds=patience_s), "gloo"
     how: dict[str, Any] = {}
@@ -114,18 +128,21 @@ def joined(device: str, patience_s: float = PATIENCE_S) -> Iterator[Group]:
         backend, how["device_id"] = "nccl", where
     try:
         distributed.init_process_group(backend, timeout=wait, **how)
-    except distributed.DistNetworkError as error:
+    except (distributed.DistNetworkError, distributed.DistStoreError) as error:
         reason = str(error).strip().splitlines()[0]
         raise MeasurementError(
             f"it can't meet the others at {os.environ.get('MASTER_ADDR')}:"
             f"{os.environ.get('MASTER_PORT')}: {reason}"
         ) from None
     control = distributed.new_group(backend="gloo", timeout=wait)
-    group = Group(distributed.get_rank(), distributed.get_world_size(), where, control, patience_s)
+    rank, size = distributed.get_rank(), distributed.get_world_size()
+    until = time.monotonic() + budget_s
     try:
-        yield group
-    except BaseException:
-        if group.size == 1:  # else its end would wait for the others
+        yield Group(rank, size, where, control, patience_s, left or {}, until)
+    except BaseException as error:
+        if isinstance(error, distributed.DistBackendError):  # NCCL's own reason is its last line
+            error.add_note(str(error).strip().splitlines()[-1])
+        if size == 1:  # else its end would wait for the others
             distributed.destroy_process_group()
         raise
     distributed.destroy_process_group()
@@ -140,31 +157,39 @@ def own_device(device: str) -> torch.device:
 
 
 def table(
-    entry: Callable[..., Any],
+    measure: Callable[..., Rows],
     world_size: int,
     device: str,
-    limit_s: float,
     wanted: Callable[[Capacity], Iterable[Requirement]],
     *,
+    budget_s: float,
     promised: Sequence[str] = (),
     **params: Any,
 ) -> pd.DataFrame:
-    """`together` what a function that stands in a module returned on each rank, by rank, with the
-    columns `promised` in any case. The function is given `device` and `params`, and as `left` which
-    of what is `wanted` the first GPU has no room for, by op."""
+    """`together` what `measure(group, **params)`, a function of a module, returned on each rank,
+    with the columns `promised` in any case. What the first GPU has no room for, of what is
+    `wanted`, is not attempted, and nothing is after `budget_s` seconds."""
     on = memory.capacity(own_device(device))
-    given = {"device": device, "left": left_out(wanted(on), on), **params}
-    named = f"{entry.__module__}:{entry.__name__}"
-    found = together(ranks.run(named, world_size, device, limit_s, given))
+    given = {"measure": f"{measure.__module__}:{measure.__name__}", "device": device}
+    given |= {"left": left_out(wanted(on), on), "budget_s": budget_s, "params": params}
+    found = together(ranks.run(f"{__name__}:of_rank", world_size, device, given))
     told: dict[str, Any] = {name.lower(): os.environ[name] for name in SETTINGS & os.environ.keys()}
     if (nodes := int(os.environ.get("GROUP_WORLD_SIZE", 1))) > 1:  # as torchrun tells
         told["nodes"] = nodes
-    gpus = 1 if device.startswith("cpu") else world_size
-    if not device.startswith("cpu"):
+    on_gpus = not device.startswith("cpu")
+    if on_gpus:
         told["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
     made = grid.joined([found], promised)
-    made.attrs |= {"gpus": gpus, "method": told}
+    made.attrs |= {"gpus": world_size if on_gpus else 1, "method": told}
     return made
+
+
+def of_rank(
+    measure: str, device: str, left: Mapping[str, str], budget_s: float, params: Mapping[str, Any]
+) -> list[Rows]:
+    """What a function of `table` returned on each rank, by rank; all ranks call it."""
+    with joined(device, left=left, budget_s=budget_s) as group:
+        return group.gathered(ranks.called(measure, {"group": group, **params}))
 
 
 def timed(
@@ -174,8 +199,7 @@ def timed(
     cell: Mapping[str, Any],
     against: Mapping[str, str] | None = None,
     blocks: int = BLOCKS,
-    block_s: float = BLOCK_S,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Time ways to do a step in turn, the first, their control, twice; a row of each with this
     rank's blocks, in seconds. `cell` says which step, by its `op` and other columns; `against`
     names another control of single ways. All ranks call it alike."""
@@ -183,16 +207,14 @@ def timed(
     watch = stopwatch_for(group.where)
     control = next(iter(ways))
     again = f"{control} (again)"
-    calls = {**ways, again: ways[control]}
     often = {}
     for name, call in ways.items():
         watch.wall([call] * WARM_UP)
         group.barrier(name)
-        once_s = watch.wall([call] * WARM_UP) / WARM_UP
         # The same number on all ranks, or one would wait for a collective that never comes.
-        slowest_s = max(group.gathered(once_s))
-        often[name] = max(1, min(MOST_CALLS, round(block_s / slowest_s)))
-    often[again] = often[control]
+        slowest_s = max(group.gathered(watch.wall([call] * WARM_UP) / WARM_UP))
+        often[name] = max(1, min(MOST_CALLS, round(BLOCK_S / slowest_s)))
+    calls, often[again] = {**ways, again: ways[control]}, often[control]
     found: dict[str, list[float]] = {name: [] for name in calls}
     gc.collect()
     gc.freeze()  # a collection on one rank would make all wait
@@ -217,7 +239,12 @@ def timed(
     return rows
 
 
-def together(by_rank: Sequence[Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
+def origin(row: Mapping[str, Any]) -> str:
+    """The way that a row of `timed` is about, also where that is the control's duplicate."""
+    return row["variant"].removesuffix(" (again)")
+
+
+def together(by_rank: Sequence[Rows]) -> pd.DataFrame:
     """The table of what all ranks returned, each the same rows: of timed ones those of the slowest
     rank, judged as comparisons are; then what every rank has for itself, under `rank`."""
     whole, each_rank = [], []

@@ -2,20 +2,18 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import torch
 from torch import Tensor, distributed
 
-from anatomy.chapters.distributed import requirements
+from anatomy.chapters.distributed import requirements as of
 from anatomy.parts import ranks
-from anatomy.parts.ranks import Group
+from anatomy.parts.ranks import Group, Rows
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.table.errors import DisagreementError
 
-LIMIT_S = 300
 REDUCE, GATHER, SCATTER = "all-reduce", "all-gather", "reduce-scatter"
 # What each GPU sends, and receives, of a message in a ring of N, over the message: as nccl-tests
 # count it (https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md). An all-reduce is
@@ -23,9 +21,7 @@ REDUCE, GATHER, SCATTER = "all-reduce", "all-gather", "reduce-scatter"
 ROUNDS = {REDUCE: 2, GATHER: 1, SCATTER: 1}
 
 
-@experiment(
-    "distributed.collectives", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True
-)
+@experiment("distributed.collectives", page="axioms/distributed.md", timeout_s=180, on_request=True)
 def collectives(
     device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0, blocks: Count = 12
 ) -> pd.DataFrame:
@@ -35,35 +31,29 @@ def collectives(
         blocks: Blocks of calls in which each collective is timed.
 
     Returns:
-        Rows of op `message of N bytes`, then rows `fit`, which say start-up time and bandwidth.
+        Rows of op `message of N bytes`; then, by a fit over all of them, rows of the time to start
+        and of that for a gigabyte more.
     """
-    wanted = partial(requirements.collectives, scale=scale)
-    how = {"scale": scale, "blocks": blocks}
-    return ranks.table(of_rank, world_size, device, LIMIT_S, wanted, **how)
+    how = {"budget_s": 60, "scale": scale, "blocks": blocks}
+    wanted = partial(of.collectives, scale=scale)
+    return ranks.table(of_rank, world_size, device, wanted, **how)
 
 
-def of_rank(
-    device: str, left: dict[str, str], scale: float, blocks: int
-) -> list[list[dict[str, Any]]]:
-    """What each rank measured, by rank."""
+def of_rank(group: Group, scale: float, blocks: int) -> Rows:
+    """What this rank measured."""
     rows = []
-    with ranks.joined(device) as group:
-        left = group.gathered(left)[0]
-        for message in requirements.messages(scale):
-            op = requirements.named(message)
-            cell = {"op": op, "message_bytes": message, "gpus": group.size}
-            made, why = None, left.get(op, "")
-            if not why:
-                made, why = group.attempt(partial(_calls, group, message))
-            if why:
-                rows += [{**cell, "variant": name, "note": why} for name in ROUNDS]
-                continue
-            for row in ranks.timed(group, made, cell=cell, blocks=blocks):
-                name = row["variant"].removesuffix(" (again)")
-                share = ROUNDS[name] * (group.size - 1) / group.size
-                rows.append(row | {"bytes": int(share * message)})
-        rows += [{"op": "fit", "variant": name, "gpus": group.size} for name in ROUNDS]
-        return group.gathered(rows)
+    for message in of.messages(scale):
+        cell = {"op": of.named(message), "message_bytes": message, "gpus": group.size}
+        made, why = group.attempt(cell["op"], partial(_calls, group, message))
+        if why:
+            rows += [{**cell, "variant": name, "note": why} for name in ROUNDS]
+            continue
+        for row in ranks.timed(group, made, cell=cell, blocks=blocks):
+            share = ROUNDS[ranks.origin(row)] * (group.size - 1) / group.size
+            rows.append(row | {"bytes": int(share * message)})
+    for op, sent in ((of.STARTUP, None), (of.GIGABYTE, 10**9)):
+        rows += [{"op": op, "variant": n, "gpus": group.size, "bytes": sent} for n in ROUNDS]
+    return rows
 
 
 def _named(now: str, before: str) -> Callable:
@@ -75,29 +65,21 @@ def _calls(group: Group, message: int) -> dict[str, Callable[[], Tensor]]:
     """A call of each collective over `message` bytes, which has given the right answer."""
     part = max(1, message // 4 // group.size)
     x = torch.ones(part * group.size, device=group.where)
-    mine = torch.ones(part, device=group.where)
-    everyone = torch.empty_like(x)
+    mine, everyone = torch.ones(part, device=group.where), torch.empty_like(x)
     group.agree("the shape of a message", list(x.shape))
-
-    def reduce() -> Tensor:
-        distributed.all_reduce(x)
-        return x
-
-    def gather() -> Tensor:
-        _named("all_gather_single", "all_gather_into_tensor")(everyone, mine)
-        return everyone
-
-    def scatter() -> Tensor:
-        _named("reduce_scatter_single", "reduce_scatter_tensor")(mine, x)
-        return mine
-
-    calls = {REDUCE: reduce, GATHER: gather, SCATTER: scatter}
-    expected = {REDUCE: group.size, GATHER: 1.0, SCATTER: group.size**2}
-    for name, call in calls.items():
-        found = call()
-        if not bool((found == expected[name]).all()):
-            raise DisagreementError(f"{name} of {message} bytes gave {found[0]:g}, which is wrong.")
+    gather = _named("all_gather_single", "all_gather_into_tensor")
+    scatter = _named("reduce_scatter_single", "reduce_scatter_tensor")
+    # Each with the tensor that it fills, and what must be in there once those before have run.
+    known = {
+        REDUCE: (partial(distributed.all_reduce, x), x, group.size),
+        GATHER: (partial(gather, everyone, mine), everyone, 1),
+        SCATTER: (partial(scatter, mine, x), mine, group.size**2),
+    }
+    for name, (call, filled, expected) in known.items():
+        call()
+        if not bool((filled == expected).all()):
+            raise DisagreementError(f"{name} of {message} bytes gave {filled[0]:g}: it is wrong.")
     # Sums of sums would overflow; zeros take as long, and stay.
     for buffer in (x, mine, everyone):
         buffer.zero_()
-    return calls
+    return {name: call for name, (call, *_) in known.items()}

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anatomy.chapters.distributed import scaling
-from anatomy.chapters.distributed.requirements import DDP, GRADIENT, ONE, WEAK
+from anatomy.chapters.distributed.requirements import DDP, GIGABYTE, GRADIENT, ONE, STARTUP, WEAK
 from anatomy.chapters.distributed.scaling import Fit, Step
 from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import LINE, Canvas
+from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.diagrams.lanes import COPY, KERNEL, LANE, Lanes
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
@@ -69,11 +69,7 @@ def _drawn(sheet: Canvas, table: Sequence[Row], ways: Mapping[str, str]) -> None
                 for start, end in zip(ends[::2], ends[1::2], strict=True):
                     plan.box(at, start, end, fill)
         sheet.space(6)
-    y = plan.axis(sheet.height + 2)
-    x = 1.0
-    for words, fill in KEY.items():
-        sheet.box(x, y + 8, 11, 11, fill=fill, opacity=0.85, edge=LINE, round_=1)
-        x += 17 + sheet.words(x + 17, y + 17, words, size=11.5) + 16
+    sheet.key(plan.axis(sheet.height + 2) + 17, KEY, opacity=0.85)
 
 
 def predicted(
@@ -101,7 +97,7 @@ def predicted(
             return ""
         known, table = (each.recording.rows for each in found[:2])
         others = [each.recording.rows for each in found[2:] if each.recording]
-        fit, one, ddp = of_fit(known), _step(table, ONE), _step(table, DDP)
+        fit, one, ddp = of_fit(known), _row(table, WEAK, ONE), _row(table, WEAK, DDP)
         if fit is None or one is None or ddp is None:
             return '<p class="key">Not shown: the fit or the steps were not measured.</p>'
         sent = GRADIENT * sizes.weights(ddp["width"], ddp["layers"])
@@ -111,7 +107,7 @@ def predicted(
             scaling.predicted(fit, sent, one["median_s"], ddp["median_s"], each)
             for each in sorted({fit.gpus, *gpus})
         ]
-        seen = {row["gpus"]: row for rows_ in (table, *others) if (row := _step(rows_, DDP))}
+        seen = {row["gpus"]: row for rows_ in (table, *others) if (row := _row(rows_, WEAK, DDP))}
         return _table(steps, seen)
 
     return framing.exhibit(found, caption, draw)
@@ -119,14 +115,15 @@ def predicted(
 
 def of_fit(table: Sequence[Row]) -> Fit | None:
     """The fit of the all-reduce in a table of `distributed.collectives`; None without one."""
-    for row in table:
-        if row.get("op") == "fit" and row["variant"] == "all-reduce" and row.get("bandwidth"):
-            return Fit(row["startup_s"], row["bandwidth"], row["gpus"])
-    return None
+    found = [_row(table, op, "all-reduce") for op in (STARTUP, GIGABYTE)]
+    if not all(found):
+        return None
+    start, more = found
+    return Fit(start["median_s"], more["bytes"] / more["median_s"], start["gpus"])
 
 
-def _step(table: Sequence[Row], variant: str) -> Row | None:
-    wanted = (r for r in table if (r.get("op"), r.get("variant")) == (WEAK, variant))
+def _row(table: Sequence[Row], op: str, variant: str) -> Row | None:
+    wanted = (r for r in table if (r.get("op"), r.get("variant")) == (op, variant))
     return next((row for row in wanted if not units.missing(row.get("median_s"))), None)
 
 

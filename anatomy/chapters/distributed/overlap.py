@@ -15,69 +15,58 @@ from anatomy.chapters.distributed import ways
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.census import Kernel
 from anatomy.parts import memory, ranks
-from anatomy.parts.ranks import Group
+from anatomy.parts.ranks import Group, Rows
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
-from anatomy.table.errors import MeasurementError
+from anatomy.table.errors import DeviceError, MeasurementError
 
-LIMIT_S = 240
 WARM_UP, TAKES = 4, 3  # steps before a profile, and profiles, of which the middle one is kept
 MOST_DRAWN = 60  # spans of one lane that a page draws
 MOVES = ("nccl", "Memcpy PtoP")  # how names of kernels begin that move bytes between GPUs
-FIGURES = ("profiled_step_s", "compute_s", "communication_s", "hidden_s", "exposed_s")
+FIGURES = ("profiled_step_s", "compute_s", "communication_s", "exposed_s")
+Parts = tuple[list[Kernel], list[Kernel]]
 
 
-@experiment("distributed.overlap", page="axioms/distributed.md", timeout_s=LIMIT_S, on_request=True)
+@experiment("distributed.overlap", page="axioms/distributed.md", timeout_s=180, on_request=True)
 def overlap(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -> pd.DataFrame:
     """Profile a training step on every rank: how much communication is hidden behind kernels.
 
     Returns:
         A row of each way and rank: the time in which kernels compute, the time in which bytes move,
-        and how much of that lies beside kernels that compute. A rank that waits for another in a
-        collective counts as moving bytes.
+        and how much of that lies beside no kernel that computes. A rank that waits for another in
+        a collective counts as moving bytes.
     """
     wanted = partial(of.overlap, scale=scale, world_size=world_size)
-    how = {"scale": scale, "promised": FIGURES}
-    return ranks.table(of_rank, world_size, device, LIMIT_S, wanted, **how)
+    how = {"budget_s": 45, "promised": FIGURES, "scale": scale}
+    return ranks.table(of_rank, world_size, device, wanted, **how)
 
 
-def of_rank(device: str, left: dict[str, str], scale: float) -> list[list[dict[str, Any]]]:
-    """What each rank saw, by rank."""
-    rows = []
-    with ranks.joined(device) as group:
-        size = of.STEP.scaled(scale, group.size)
-        left = group.gathered(left)[0]
-        for name in of.PROFILED:
-            cell = {
-                "op": of.profile_of(name),
-                "variant": name,
-                "rank": group.rank,
-                "gpus": group.size,
-            }
-            cell |= {**size.columns, "batch": size.batch, "device": group.where.type}
-            found, why = None, left.get(cell["op"], "")
-            if not why:
-                found, why = group.attempt(partial(_taken, group, size, name))
-            why = why or ("" if found else "not supported: the CPU runs no kernels")
-            rows.append(cell | (figures(*found) if found else {"note": why}))
-            memory.give_back(group.where)
-        return group.gathered(rows)
+def of_rank(group: Group, scale: float) -> Rows:
+    """What this rank saw."""
+    rows, size = [], of.STEP.scaled(scale, group.size)
+    for name in of.PROFILED:
+        op = of.profile_of(name)
+        cell = {"op": op, "variant": name, "rank": group.rank, "gpus": group.size}
+        cell |= {**size.columns, "batch": size.batch, "device": group.where.type}
+        found, why = group.attempt(op, partial(_taken, group, size, name))
+        rows.append(cell | (figures(*found) if found else {"note": why}))
+        memory.give_back(group.where)
+    return rows
 
 
-def _taken(group: Group, size: of.Size, name: str) -> tuple[list[Kernel], list[Kernel]] | None:
+def _taken(group: Group, size: of.Size, name: str) -> Parts:
     """When kernels computed and when bytes moved, in the middle one of several steps."""
-    way = ways.build(name, group, size)
-    x = next(ways.batches(size, group, group.rank))
+    way, x = ways.build(name, group, size), ways.batch(size, group, group.rank)
     watch = stopwatch_for(group.where)
     for _ in range(WARM_UP):
         way.step(x)
-    takes = []
     if group.where.type != "cuda":
-        return None
+        raise DeviceError("the CPU runs no kernels")
+    takes = []
     for _ in range(TAKES):
         watch.drain()
         group.barrier(f"a profile of {name}")
-        takes.append(_profiled(lambda: (way.step(x), watch.drain())))
+        takes.append(parted(_kernels(lambda: (way.step(x), watch.drain()))))
     lasted = [census.span(sorted(compute + moving)) for compute, moving in takes]
     middle = sorted(range(TAKES), key=lasted.__getitem__)[TAKES // 2]
     taken = takes[group.gathered(middle)[0]]  # rank 0's, so that all show the same step
@@ -86,20 +75,21 @@ def _taken(group: Group, size: of.Size, name: str) -> tuple[list[Kernel], list[K
     return taken
 
 
-def _profiled(act: Callable[[], object]) -> tuple[list[Kernel], list[Kernel]]:
+def _kernels(act: Callable[[], object]) -> list[Kernel]:
+    """As `census.kernels_during`, without the spans of calls, such as those of an optimizer, that
+    profiles draw on the GPU's lane: they would cover what is looked for."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Profiler clears events")
         with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
             act()
-    kernels = [
+    return [
         (event.time_range.start * 1e-6, event.time_range.end * 1e-6, event.name)
         for event in profiler.events()
         if event.device_type == DeviceType.CUDA and not event.is_user_annotation
     ]
-    return parted(kernels)
 
 
-def parted(kernels: Sequence[Kernel]) -> tuple[list[Kernel], list[Kernel]]:
+def parted(kernels: Sequence[Kernel]) -> Parts:
     """Kernels that compute, and those that move bytes between GPUs; each in order of start."""
     # `nccl:all_reduce` is the name of a call that profiles show above its kernel.
     moving = [k for k in kernels if k[2].startswith(MOVES) and "nccl:" not in k[2]]
@@ -107,14 +97,14 @@ def parted(kernels: Sequence[Kernel]) -> tuple[list[Kernel], list[Kernel]]:
 
 
 def figures(compute: Sequence[Kernel], moving: Sequence[Kernel]) -> dict[str, Any]:
-    """Seconds of each, and both at once; and spans of both, so few that a page can draw them."""
+    """Seconds of each, and of what moves beside nothing that computes; and spans of both, so few
+    that a page can draw them."""
     both = sorted([*compute, *moving])
     computing, communicating, any_s = map(census.busy, (compute, moving, both))
     return {
         "profiled_step_s": census.span(both),
         "compute_s": computing,
         "communication_s": communicating,
-        "hidden_s": computing + communicating - any_s,
         "exposed_s": any_s - computing,
         "compute_spans_s": drawn(compute, both[0][0]),
         "communication_spans_s": drawn(moving, both[0][0]),

@@ -21,6 +21,7 @@ WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
 TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
 FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
 PEAK, CAPPED = "peak memory", "under a cap"
+STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
 
 # Columns that pages read of steps, whether or not any could be measured.
 FIGURES = ("throughput", "efficiency", "total_peak_bytes", "predicted_bytes", "rank")

@@ -8,10 +8,7 @@ Communication Operations in MPICH", 2005, section 3)."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# What one GPU's links carry in one direction, in bytes per second, by the name of the card: half of
-# what NVIDIA states for both directions together, 900 GB/s (datasheets of H100 SXM and H200 SXM)
-# and 600 GB/s (A100 SXM).
-LINKS = {"H200": 450e9, "H100 80GB HBM3": 450e9, "A100-SXM": 300e9}
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,14 @@ def fitted(points: Sequence[tuple[float, float]], gpus: int) -> Fit | None:
     """The line through (bytes sent by each GPU, seconds) whose errors, as shares of the times, have
     the least sum of squares: else the largest message alone would count. None where there is no
     line with a positive slope."""
-    ones = [(1 / t, sent / t) for sent, t in points if t > 0]
-    aa = sum(a * a for a, _ in ones)
-    ab = sum(a * b for a, b in ones)
-    bb = sum(b * b for _, b in ones)
-    a1, b1 = sum(a for a, _ in ones), sum(b for _, b in ones)
-    if (determinant := aa * bb - ab * ab) <= 1e-12 * aa * bb:
+    if len({sent for sent, _ in points}) < 2:
         return None
-    start_s = (a1 * bb - b1 * ab) / determinant
-    slope = (b1 * aa - a1 * ab) / determinant
-    return Fit(max(start_s, 0.0), 1 / slope, gpus) if slope > 0 else None
-
-
-def link(gpu: str | None) -> float | None:
-    """What a card's links carry in one direction, in bytes per second; None where not known."""
-    return next((rate for name, rate in LINKS.items() if name in (gpu or "")), None)
+    sent, taken = np.array(points, dtype=float).T
+    unit = sent.max()  # so that both unknowns are about as large
+    (start_s, slope), *_ = np.linalg.lstsq(
+        np.stack([1 / taken, sent / unit / taken], axis=1), np.ones_like(taken), rcond=None
+    )
+    return Fit(max(float(start_s), 0.0), float(unit / slope), gpus) if slope > 0 else None
 
 
 @dataclass(frozen=True)

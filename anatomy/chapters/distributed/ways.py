@@ -1,9 +1,8 @@
 """Ways to train one model on several GPUs, each as PyTorch offers it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -11,9 +10,16 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    parallelize_module,
+)
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import AdamW
 from torch.utils.checkpoint import checkpoint
 
 from anatomy.chapters.distributed import requirements as of
@@ -101,39 +107,41 @@ def build(name: str, group: Group, size: Size) -> Way:
     if not on_gpu and name in (of.DATA_PARALLEL, of.COMPILED, of.DDP_COMPILED):
         raise DeviceError(f"{name} is for GPUs: a CPU has nothing to gain by it here")
     model = Model(size, group.where, checkpointed=name == of.CHECKPOINTED)
-    adam = partial(torch.optim.AdamW, lr=RATE, fused=on_gpu)
-    if name in (of.ONE, of.COMPILED):
-        parameters = list(model.parameters())
-        if name == of.COMPILED:
-            model.compile_blocks()
-        return Way(model, adam(parameters), parameters)
-    if name == of.DATA_PARALLEL:
-        parameters = list(model.parameters())
-        first = group.where.index - group.rank
-        gpus = list(range(first, first + group.size))
-        run = nn.DataParallel(model, gpus) if group.rank == 0 else model
-        return Way(run, adam(parameters), parameters, idle=group.rank > 0)
+    adam = {"lr": RATE, "fused": on_gpu}
     if name.startswith(of.FSDP):
         return _sharded(name, group, model, adam)
-    options: dict[str, Any] = {
+    if name in (of.COMPILED, of.DDP_COMPILED):
+        model.compile_blocks()
+    parameters = list(model.parameters())
+    if name in (of.ONE, of.COMPILED, of.DATA_PARALLEL):
+        parallel = name == of.DATA_PARALLEL
+        run = nn.DataParallel(model, all_gpus(group)) if parallel and group.rank == 0 else model
+        idle = parallel and group.rank > 0
+        return Way(run, AdamW(parameters, **adam), parameters, idle=idle)
+    options = {
         of.SMALL: {"bucket_cap_mb": 1},
         of.WHOLE: {"bucket_cap_mb": UNBROKEN_MB},
         of.VIEW: {"gradient_as_bucket_view": True},
         of.STATIC: {"static_graph": True},
     }.get(name, {})
-    ids = [group.where] if on_gpu else None
-    if name == of.DDP_COMPILED:
-        model.compile_blocks()
-    run = DistributedDataParallel(model, device_ids=ids, **options)
-    parameters = list(model.parameters())
-    optimizer = adam(parameters)
+    run = DistributedDataParallel(model, device_ids=[group.where] if on_gpu else None, **options)
     if name == of.ZERO:
-        kind = torch.optim.AdamW
-        optimizer = ZeroRedundancyOptimizer(parameters, kind, lr=RATE, fused=on_gpu)
+        optimizer = ZeroRedundancyOptimizer(parameters, AdamW, **adam)
+    else:
+        optimizer = AdamW(parameters, **adam)
     return Way(run, optimizer, parameters, run.no_sync)
 
 
-def _sharded(name: str, group: Group, model: Model, adam: Callable) -> Way:
+def all_gpus(group: Group) -> list[int]:
+    """The GPUs of all ranks, which rank 0 drives alone under DataParallel; DeviceError where some
+    are of another host."""
+    gpus = [group.where.index + each for each in range(group.size)]
+    if gpus[-1] >= torch.cuda.device_count():
+        raise DeviceError("DataParallel drives GPUs of one host")
+    return gpus
+
+
+def _sharded(name: str, group: Group, model: Model, adam: Mapping[str, Any]) -> Way:
     mesh = init_device_mesh(group.where.type, (group.size,))
     how = {"mesh": mesh, "reshard_after_forward": name != of.KEPT}
     if name == of.HALF and group.where.type == "cuda":
@@ -143,14 +151,13 @@ def _sharded(name: str, group: Group, model: Model, adam: Callable) -> Way:
     fully_shard(model, **how)
     parameters = list(model.parameters())
 
-    class Unsynchronized(nullcontext):
-        def __enter__(self) -> None:
-            model.set_requires_gradient_sync(False)
+    @contextmanager
+    def unsynchronized() -> Iterator[None]:
+        model.set_requires_gradient_sync(False)
+        yield
+        model.set_requires_gradient_sync(True)
 
-        def __exit__(self, *_: object) -> None:
-            model.set_requires_gradient_sync(True)
-
-    return Way(model, adam(parameters), parameters, Unsynchronized)
+    return Way(model, AdamW(parameters, **adam), parameters, unsynchronized)
 
 
 class Parted(nn.Module):
@@ -178,25 +185,22 @@ class Parted(nn.Module):
 
 def parted(size: Size, group: Group, *, parallel: bool) -> Parted:
     """A layer on every rank, or one in parts over all of them."""
-    from torch.distributed.tensor.parallel import (
-        ColwiseParallel,
-        RowwiseParallel,
-        parallelize_module,
-    )
-
     with models.drawn_on(group.where):
         block = Parted(size.width, group.size).to(models.half(group.where))
     if parallel:
-        plan = {name: ColwiseParallel() for name in ("q", "k", "v", "up")}
-        plan |= {name: RowwiseParallel() for name in ("out", "down")}
+        plan: dict[str, Any] = dict.fromkeys(("q", "k", "v", "up"), ColwiseParallel())
+        plan |= dict.fromkeys(("out", "down"), RowwiseParallel())
+        # q, k and v take it as one tensor of all ranks, and their gradients are added up before
+        # they are sent: else each would be sent alone.
+        whole_on_each = {"output_layouts": Replicate(), "desired_output_layouts": Replicate()}
+        plan["before"] = PrepareModuleOutput(**whole_on_each, use_local_output=False)
         parallelize_module(block, init_device_mesh(group.where.type, (group.size,)), plan)
     return block
 
 
-def batches(size: Size, group: Group, number: int | None = None) -> Iterator[Tensor]:
-    """The batch (B, T, C) of each rank, or that of one; the same on whichever rank asks."""
-    for rank in range(group.size) if number is None else [number]:
-        drawn = torch.Generator(group.where).manual_seed(rank)
-        shape = size.batch, size.sequence, size.width
-        x = torch.randn(shape, generator=drawn, device=group.where)
-        yield x.to(models.half(group.where))
+def batch(size: Size, group: Group, rank: int) -> Tensor:
+    """The batch (B, T, C) of a rank; the same on whichever rank asks."""
+    drawn = torch.Generator(group.where).manual_seed(rank)
+    shape = size.batch, size.sequence, size.width
+    x = torch.randn(shape, generator=drawn, device=group.where)
+    return x.to(models.half(group.where))

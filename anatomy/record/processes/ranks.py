@@ -4,7 +4,8 @@ Where an experiment needs several GPUs, `run` starts a rank on each, which calls
 it returned on rank 0 comes back. Where somebody else's torchrun started this process as one of its
 ranks (`torchrun --nnodes`, or `srun torchrun`), `run` calls the function at once, as the other
 ranks do. Ranks talk through `anatomy.parts.ranks`. Here is what becomes of them: a rank that fails,
-is killed or hangs ends the run with one sentence that names it, and none outlives it.
+is killed or hangs ends the run with one sentence that names it, and none outlives the process that
+started it, which the recorder ends when its time is up.
 
 `python -m anatomy.record.processes.ranks TASK` is such a rank."""
 
@@ -15,11 +16,10 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,19 @@ from anatomy.table.errors import AnatomyError, BadParameter, Busy, DeviceError, 
 
 MODULE = "anatomy.record.processes.ranks"
 # What torchrun tells each process that it starts; srun and others who start ranks set the same.
-RANK, SIZE, PORT = "RANK", "WORLD_SIZE", "MASTER_PORT"
+RANK, SIZE, PORT, ERROR_FILE = "RANK", "WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_ERROR_FILE"
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 # A rank that only lost another one waits so long, so that the other is the first to be found.
 GIVE_WAY_S = 3.0
 LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "monitoredBarrier")
+# NVLink multicast stays off, in whatever could use it: a program that breaks off while it does can
+# leave a host's GPUs unusable for all.
+NO_MULTICAST = {
+    "NCCL_NVLS_ENABLE": "0",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    "NVSHMEM_DISABLE_NVLS": "1",
+}
+LOOPBACK = "127.0.0.1"  # not localhost: a host without a network may look long for that name
 
 
 def inside() -> bool:
@@ -41,31 +49,28 @@ def inside() -> bool:
     return RANK in os.environ and SIZE in os.environ
 
 
-def run(entry: str, world_size: int, device: str, limit_s: float, params: Mapping[str, Any]) -> Any:
+def run(entry: str, world_size: int, device: str, params: Mapping[str, Any]) -> Any:
     """What the function `entry`, as `module:function`, returned on rank 0 of `world_size` ranks,
     each called with `params`; it must be what JSON holds. Ranks have the devices from `device` on.
-    After `limit_s` seconds all are ended.
 
     Raises DeviceError where there are fewer GPUs or no NCCL, BadParameter where the ranks that were
     started are not `world_size`, Busy where the port in MASTER_PORT is taken; what a rank raised,
-    by its name and with the rank; MeasurementError where one was killed or the time was up."""
+    by its name and with the rank; MeasurementError where one was killed."""
     _require(world_size, device)
-    if inside():
-        if (started := int(os.environ[SIZE])) != world_size:
-            raise BadParameter(
-                f"{started} ranks were started, and {world_size} are asked for: let --gpus be the "
-                "number of all ranks, nodes times processes of each."
-            )
-        return called(entry, params)
-    if world_size == 1:  # this process can be it
+    os.environ.update(NO_MULTICAST)  # before anything loads NCCL, here and in what is started
+    if inside() and (started := int(os.environ[SIZE])) != world_size:
+        raise BadParameter(
+            f"{started} ranks were started, and {world_size} are asked for: let --gpus be the "
+            "number of all ranks, nodes times processes of each."
+        )
+    if inside() or world_size == 1:  # this process can be it
         return called(entry, params)
     with isolation.temporary_folder() as folder:
-        task = Path(folder) / "task.json"
-        given = {"entry": entry, "params": dict(params), "folder": folder}
-        given["parent"] = os.getpid()
-        task.write_text(json.dumps(given), encoding="utf-8")
-        _launch(world_size, task, limit_s)
-        return json.loads((Path(folder) / "result.json").read_text(encoding="utf-8"))
+        task, result = Path(folder) / "task.json", Path(folder) / "result.json"
+        given = {"entry": entry, "params": dict(params), "result": str(result)}
+        task.write_text(json.dumps(given | {"parent": os.getpid()}), encoding="utf-8")
+        _launch(world_size, task)
+        return json.loads(result.read_text(encoding="utf-8"))
 
 
 def called(entry: str, params: Mapping[str, Any]) -> Any:
@@ -88,11 +93,8 @@ def _require(world_size: int, device: str) -> None:
             f"{here} GPUs from {device} on are asked for, and {count} "
             f"{'is' if count == 1 else 'are'} visible here: take fewer with --gpus."
         )
-    others = {
-        pid
-        for number in range(first, first + here)
-        for pid in host.foreign_processes(f"{kind}:{number}") or ()
-    }
+    on_each = (host.foreign_processes(f"{kind}:{first + n}") or () for n in range(here))
+    others = {pid for on_one in on_each for pid in on_one}
     if others and not inside() and os.environ.get("ANATOMY_ALLOW_FOREIGN") != "1":
         raise Busy(
             f"{len(others)} other process{'es' if len(others) > 1 else ''} on these {here} GPUs "
@@ -105,7 +107,7 @@ def _require(world_size: int, device: str) -> None:
         )
 
 
-def _launch(world_size: int, task: Path, limit_s: float) -> None:
+def _launch(world_size: int, task: Path) -> None:
     """Have torchrun's agent start the ranks, and wait until all are done."""
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -117,31 +119,21 @@ def _launch(world_size: int, task: Path, limit_s: float) -> None:
         nproc_per_node=world_size,
         run_id=uuid.uuid4().hex,
         rdzv_backend="c10d",
-        rdzv_endpoint=f"localhost:{_port()}",
-        local_addr="localhost",
+        rdzv_endpoint=f"{LOOPBACK}:{_port()}",
+        local_addr=LOOPBACK,
         max_restarts=0,
         logs_specs=DefaultLogsSpecs(log_dir=str(task.parent)),  # else one of its own that stays
     )
-    path = os.pathsep.join(map(os.path.abspath, sys.path))  # where this process finds its modules
+    # Ranks inherit where this process finds its modules, and a thread each, as torchrun has it.
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, sys.path))
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if sys.platform == "linux":  # all are here: no other network is asked, or waited for
+        for library in ("GLOO", "NCCL"):
+            os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
     try:
-        # A thread each, as torchrun has it, or all would take all cores.
-        own = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-        with _at_most(limit_s), _environment(own | {"PYTHONPATH": path}):
-            elastic_launch(how, sys.executable)("-P", "-m", MODULE, str(task))
+        elastic_launch(how, sys.executable)("-P", "-m", MODULE, str(task))
     except ChildFailedError as error:
-        raise _told(error.failures, world_size, task.parent) from None
-
-
-@contextmanager
-def _environment(added: Mapping[str, str]) -> Iterator[None]:
-    """What ranks inherit beside the rest."""
-    before = {name: os.environ.get(name) for name in added}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        raise _told(error.failures) from None
 
 
 def _port() -> int:
@@ -149,7 +141,7 @@ def _port() -> int:
     port = int(os.environ.get(PORT, 0))
     with socket.socket() as trial:
         try:
-            trial.bind(("localhost", port))
+            trial.bind((LOOPBACK, port))
         except OSError:
             raise Busy(
                 f"Port {port}, which {PORT} names, is taken, as by another run. Name another, or "
@@ -158,73 +150,44 @@ def _port() -> int:
     return port
 
 
-@contextmanager
-def _at_most(limit_s: float) -> Iterator[None]:
-    """Raise TimeLimit in the block after so many seconds; only a main thread can be called back."""
-
-    def late(*_: object) -> None:
-        raise isolation.TimeLimit(
-            f"The ranks ran for {limit_s:.0f} s, their time limit, and were ended."
-        )
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _told(failures: Mapping[int, Any], world_size: int, folder: Path) -> AnatomyError:
-    """The error of the rank that failed first. One that was killed could write none; one that
-    torchrun ended did nothing wrong, unless the others waited for it."""
-    files = sorted(folder.glob("rank-*.json"))
-    told = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    told.sort(key=lambda each: (each["lost"], each["at"]))
-    killed = [(r, -f.exitcode) for r, f in sorted(failures.items()) if f.exitcode < 0]
-    killed = [each for each in killed if each[1] != signal.SIGTERM]
-    if killed and (not told or told[0]["lost"]):
-        rank, number = killed[0]
-        missed = ", ".join(str(r) for r in range(world_size) if (r, number) not in killed)
-        why = {
-            signal.SIGKILL: ", as the system does when the host's memory runs out",
-            signal.SIGABRT: f", as NCCL does when another, here {missed or '?'}, does not come",
-        }.get(number, "")
-        return MeasurementError(f"Rank {rank} was ended by {signal.Signals(number).name}{why}.")
-    if not told:
-        rank, failure = min(failures.items())
+def _told(failures: Mapping[int, Any]) -> AnatomyError:
+    """The error of the rank that failed first, from torchrun's record of it; one that was killed
+    could write none, and one that torchrun ended did nothing wrong."""
+    ended = -signal.SIGTERM
+    first = min(failures.items(), key=lambda each: (each[1].exitcode == ended, each[1].timestamp))
+    rank, failure = first
+    if "error" in (told := failure.error_file_data):
+        error = isolation.revive(told["error"], f"Rank {rank}: {told['message']}")
+        error.output = told["trace"]
+        return error
+    if failure.exitcode >= 0:
         return MeasurementError(f"Rank {rank} ended with status {failure.exitcode}, silently.")
-    first = told[0]
-    error = isolation.revive(first["error"], f"Rank {first['rank']}: {first['message']}")
-    error.output = first["trace"]
-    return error
+    why = {
+        signal.SIGKILL: ", as the system does when the host's memory runs out",
+        signal.SIGABRT: ", as NCCL does when another rank does not come",
+    }.get(-failure.exitcode, "")
+    return MeasurementError(f"Rank {rank} was ended by {failure.signal_name()}{why}.")
 
 
 def main(task: Path) -> int:
     """Be one rank: do the task, and write down what came of it. Returns the status."""
     if sys.platform == "linux":  # torchrun gives each rank a session, which no group's end reaches
         ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
-    given, rank = json.loads(task.read_text(encoding="utf-8")), int(os.environ[RANK])
+    given = json.loads(task.read_text(encoding="utf-8"))
     if os.getppid() != given["parent"]:  # it died before that was asked for
         return 1
-    folder = Path(given["folder"])
     try:
         found = called(given["entry"], given["params"])
     except Exception as error:
-        told = worker.failure(error) | {"rank": rank, "at": time.time()}
-        told["lost"] = any(sign in str(error) for sign in LOST)
-        if told["lost"]:
+        told = worker.failure(error)
+        if any(sign in str(error) for sign in LOST):
             time.sleep(GIVE_WAY_S)
-        text = json.dumps(told)
+        text = json.dumps(told | {"timestamp": int(time.time())})
         with suppress(OSError):  # the folder is gone once the run has ended
-            (folder / f"rank-{rank}.json").write_text(text, encoding="utf-8")
+            Path(os.environ[ERROR_FILE]).write_text(text, encoding="utf-8")
         return 1
-    if rank == 0:
-        (folder / "result.json").write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
+    if os.environ[RANK] == "0":
+        Path(given["result"]).write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
     return 0
 
 

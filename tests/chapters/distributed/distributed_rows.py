@@ -37,7 +37,11 @@ def collectives(root: Path, **params: Any) -> Path:
             row["bytes"] = sent[row["variant"].removesuffix(" (again)")]
             ranks += [] if row["role"] == "again" else of_ranks(row)
         rows += found
-    fits = [{"op": "fit", "variant": name, "gpus": GPUS} for name in sent]
+    fits = [
+        {"op": op, "variant": name, "gpus": GPUS, "bytes": each}
+        for op, each in ((of.STARTUP, None), (of.GIGABYTE, 10**9))
+        for name in sent
+    ]
     return synthetic.record(root, "distributed.collectives", [*rows, *ranks, *fits], **params)
 
 

@@ -13,9 +13,8 @@ SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 @pytest.fixture(scope="module")
 def found():
     before = {each: signal.getsignal(each) for each in SIGNALS}
-    yield ranks.run(
-        f"{__name__.rpartition('.')[0]}.rank_ways:gates", 2, "cpu", 60, {"device": "cpu"}
-    )
+    here = __name__.rpartition(".")[0]
+    yield ranks.run(f"{here}.rank_ways:gates", 2, "cpu", {"device": "cpu"})
     for each, handler in before.items():
         signal.signal(each, handler)
 

@@ -7,6 +7,7 @@ import time
 import torch
 
 from anatomy.parts import ranks
+from anatomy.record.processes.ranks import NO_MULTICAST
 
 
 def _rank(act, patience_s=2.0):
@@ -44,3 +45,8 @@ def outgrows(device):
 def shapes(device):
     with ranks.joined(device, 10) as group:
         group.agree("the shape of x", [4, 4 + group.rank])
+
+
+def multicast(device):
+    with ranks.joined(device, 10) as group:
+        return group.gathered([os.environ[name] for name in NO_MULTICAST])

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from anatomy.parts import ranks as of_parts
-from anatomy.record.processes import isolation, ranks
+from anatomy.record.processes import ranks
 from anatomy.table import errors
 
 FAULTS = "tests.record.processes.rank_faults"
@@ -23,15 +24,18 @@ SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """torchrun's launcher keeps the handlers that it sets."""
+    """torchrun's launcher keeps the handlers that it sets, and ranks inherit an environment."""
     before = {each: signal.getsignal(each) for each in SIGNALS}
+    environment = dict(os.environ)
     yield
+    os.environ.clear()
+    os.environ.update(environment)
     for each, handler in before.items():
         signal.signal(each, handler)
 
 
-def run(fault: str, limit_s: float = 30):
-    return ranks.run(f"{FAULTS}:{fault}", 2, "cpu", limit_s, {"device": "cpu"})
+def run(fault: str):
+    return ranks.run(f"{FAULTS}:{fault}", 2, "cpu", {"device": "cpu"})
 
 
 def still_there() -> list[str]:
@@ -72,16 +76,10 @@ def test_a_rank_that_fails_ends_all_and_says_which_and_why(fault, kind, said):
     assert time.monotonic() - began < 25 and not still_there()
 
 
-def test_a_run_that_takes_too_long_is_ended():
-    with pytest.raises(isolation.TimeLimit, match="The ranks ran for 3 s, their time limit"):
-        run("hangs_long", limit_s=3)
-    assert not still_there()
-
-
-def test_ranks_die_with_a_launcher_that_is_killed():
+def test_ranks_die_with_a_launcher_that_is_killed_as_the_recorder_does_when_its_time_is_up():
     code = (
         "from anatomy.record.processes import ranks; "
-        f"ranks.run('{FAULTS}:hangs_long', 2, 'cpu', 60, {{'device': 'cpu'}})"
+        f"ranks.run('{FAULTS}:hangs_long', 2, 'cpu', {{'device': 'cpu'}})"
     )
     launcher = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, stderr=-3)
     deadline = time.monotonic() + 40
@@ -117,7 +115,7 @@ def test_too_few_gpus_or_no_nccl_is_one_error(count, nccl, said, monkeypatch):
     monkeypatch.setattr(ranks.host, "foreign_processes", lambda device: [])
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: nccl)
     with pytest.raises(errors.DeviceError, match=said):
-        ranks.run(f"{FAULTS}:none", 2, "cuda:0", 30, {})
+        ranks.run(f"{FAULTS}:none", 2, "cuda:0", {})
 
 
 def test_who_computes_on_the_second_gpu_is_in_the_way(monkeypatch):
@@ -128,7 +126,7 @@ def test_who_computes_on_the_second_gpu_is_in_the_way(monkeypatch):
     on = {"cuda:0": [], "cuda:1": [4711]}
     monkeypatch.setattr(ranks.host, "foreign_processes", on.get)
     with pytest.raises(errors.Busy, match="1 other process on these 2 GPUs"):
-        ranks.run(f"{FAULTS}:none", 2, "cuda:0", 30, {})
+        ranks.run(f"{FAULTS}:none", 2, "cuda:0", {})
 
 
 def test_ranks_that_somebody_else_started_must_be_as_many(monkeypatch):
@@ -138,29 +136,38 @@ def test_ranks_that_somebody_else_started_must_be_as_many(monkeypatch):
         run("none")
 
 
-class Failure:
-    """What torchrun tells of a rank that ended."""
-
-    def __init__(self, exitcode: int) -> None:
-        self.exitcode = exitcode
-
-
-def test_of_several_errors_the_first_that_lost_nobody_is_told(tmp_path):
-    def wrote(rank, at, lost):
-        told = {"error": "DeviceError", "message": f"at {at}", "trace": "", "rank": rank}
-        text = json.dumps(told | {"at": at, "lost": lost})
-        (tmp_path / f"rank-{rank}.json").write_text(text)
-
-    wrote(0, 1.0, True)
-    assert "SIGSEGV" in str(ranks._told({0: Failure(1), 1: Failure(-11)}, 2, tmp_path))
-    wrote(1, 2.0, False)
-    assert str(ranks._told({0: Failure(1), 1: Failure(1)}, 2, tmp_path)) == "Rank 1: at 2.0"
+def failed(file: Path, exitcode: int, at: int, said: str = "") -> ProcessFailure:
+    """What torchrun tells of a rank that ended at a time."""
+    if said:
+        told = {"error": "DeviceError", "message": said, "trace": "", "timestamp": at}
+        file.write_text(json.dumps(told))
+    found = ProcessFailure(0, 4711, exitcode, str(file))
+    found.timestamp = at
+    return found
 
 
-def test_who_waited_for_another_in_nccl_names_that_one(tmp_path):
-    failures = {0: Failure(-signal.SIGABRT), 1: Failure(-signal.SIGTERM)}
-    told = str(ranks._told(failures, 2, tmp_path))
-    assert told.startswith("Rank 0 was ended by SIGABRT") and "another, here 1," in told
+def test_of_several_errors_the_first_is_told_and_not_that_torchrun_ended_the_others(tmp_path):
+    told = failed(tmp_path / "0", 1, 3, "the peer is gone")
+    crashed = failed(tmp_path / "1", -signal.SIGSEGV, 2)
+    ended = failed(tmp_path / "2", -signal.SIGTERM, 1)
+    assert str(ranks._told({0: told, 1: crashed})) == "Rank 1 was ended by SIGSEGV."
+    assert str(ranks._told({2: ended, 0: told})) == "Rank 0: the peer is gone"
+
+
+def test_who_waited_for_another_in_nccl_says_so(tmp_path):
+    failures = {0: failed(tmp_path / "0", -signal.SIGABRT, 5)}
+    assert "as NCCL does when another rank does not come" in str(ranks._told(failures))
+
+
+def test_what_the_time_has_no_room_for_is_not_begun_on_any_rank():
+    with of_parts.joined("cpu", left={"large": "out of memory"}, budget_s=-1.0) as group:
+        assert group.attempt("small", lambda: 1) == (None, "not begun: the time for all is used up")
+        assert group.attempt("large", lambda: 1) == (None, "out of memory")
+
+
+def test_multicast_is_off_for_every_rank_whatever_was_set(monkeypatch):
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "1")
+    assert {tuple(each) for each in run("multicast")} == {("0", "1", "1")}
 
 
 def test_the_slowest_rank_decides_and_each_has_a_row():
