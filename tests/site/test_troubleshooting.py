@@ -78,7 +78,7 @@ def _(monkeypatch, tmp_path):
 @way("Somebody else computes on the GPU")
 def _(monkeypatch, tmp_path):
     monkeypatch.setattr(host, "foreign_processes", lambda device: [4711])
-    return said(lambda: worker._refuse_company("cuda:0"))
+    return said(lambda: worker.refuse_company("cuda:0"))
 
 
 @way("Two commands measure at once")

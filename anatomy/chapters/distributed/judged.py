@@ -93,11 +93,3 @@ def throughput(rows: Sequence[Row], known: Circumstances) -> Judged:
             ratios = (row["ratio"], row["ratio_high"], row["ratio_low"])
             found |= zip(EFFICIENCY, (work / ratio for ratio in ratios), strict=True)
         yield place, found
-
-
-@rule("distributed.overlap", columns=("hidden_share",), source="exposed_s over communication_s")
-def hidden(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """The share of communication that runs beside kernels that compute."""
-    for place, row in enumerate(rows):
-        moving = row.get("communication_s")
-        yield place, {"hidden_share": 1 - row["exposed_s"] / moving if moving else None}

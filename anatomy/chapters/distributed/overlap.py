@@ -23,7 +23,7 @@ from anatomy.table.errors import DeviceError, MeasurementError
 WARM_UP, TAKES = 4, 3  # steps before a profile, and profiles, of which the middle one is kept
 MOST_DRAWN = 60  # spans of one lane that a page draws
 MOVES = ("nccl", "Memcpy PtoP")  # how names of kernels begin that move bytes between GPUs
-FIGURES = ("profiled_step_s", "compute_s", "communication_s", "exposed_s")
+FIGURES = ("profiled_step_s", "compute_s", "communication_s", "exposed_s", "hidden_share")
 Parts = tuple[list[Kernel], list[Kernel]]
 
 
@@ -106,6 +106,7 @@ def figures(compute: Sequence[Kernel], moving: Sequence[Kernel]) -> dict[str, An
         "compute_s": computing,
         "communication_s": communicating,
         "exposed_s": any_s - computing,
+        "hidden_share": (computing + communicating - any_s) / communicating if moving else None,
         "compute_spans_s": drawn(compute, both[0][0]),
         "communication_spans_s": drawn(moving, both[0][0]),
     }

@@ -54,8 +54,9 @@ def run(entry: str, world_size: int, device: str, params: Mapping[str, Any]) -> 
     each called with `params`; it must be what JSON holds. Ranks have the devices from `device` on.
 
     Raises DeviceError where there are fewer GPUs or no NCCL, BadParameter where the ranks that were
-    started are not `world_size`, Busy where the port in MASTER_PORT is taken; what a rank raised,
-    by its name and with the rank; MeasurementError where one was killed."""
+    started are not `world_size`, Busy where the port in MASTER_PORT is taken or another process
+    computes on a GPU; what a rank raised, by its name and with the rank; MeasurementError where one
+    was killed."""
     _require(world_size, device)
     os.environ.update(NO_MULTICAST)  # before anything loads NCCL, here and in what is started
     if inside() and (started := int(os.environ[SIZE])) != world_size:
@@ -86,20 +87,11 @@ def _require(world_size: int, device: str) -> None:
     kind, first = host.parse_device(device)
     if kind == "cpu":
         return
-    host.require_device(device)
     here = int(os.environ.get("LOCAL_WORLD_SIZE", world_size))  # of this node
-    if first + here > (count := torch.cuda.device_count()):
-        raise DeviceError(
-            f"{here} GPUs from {device} on are asked for, and {count} "
-            f"{'is' if count == 1 else 'are'} visible here: take fewer with --gpus."
-        )
-    on_each = (host.foreign_processes(f"{kind}:{first + n}") or () for n in range(here))
-    others = {pid for on_one in on_each for pid in on_one}
-    if others and not inside() and os.environ.get("ANATOMY_ALLOW_FOREIGN") != "1":
-        raise Busy(
-            f"{len(others)} other process{'es' if len(others) > 1 else ''} on these {here} GPUs "
-            "would be measured too: stop them, or allow them with --allow-foreign."
-        )
+    for number in range(first, first + here):
+        host.require_device(f"cuda:{number}")
+        if not inside() and os.environ.get("ANATOMY_ALLOW_FOREIGN") != "1":
+            worker.refuse_company(f"cuda:{number}")
     if not distributed.is_nccl_available():
         raise DeviceError(
             f"This PyTorch ({torch.__version__}) has no NCCL, which GPUs talk through: install one "

@@ -41,7 +41,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     if spec["allow_foreign"]:
         os.environ["ANATOMY_ALLOW_FOREIGN"] = "1"  # compare asks again, for callers without us
     else:
-        _refuse_company(device)
+        refuse_company(device)
     started = datetime.now(UTC)
     before = host.conditions(device)
     start_s = time.time() - spec["spawned"]
@@ -118,7 +118,8 @@ def _if_finite(number: float, place: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _refuse_company(device: str) -> None:
+def refuse_company(device: str) -> None:
+    """Raise Busy where another process computes on a device."""
     if others := host.foreign_processes(device):
         several = len(others) > 1
         raise Busy(

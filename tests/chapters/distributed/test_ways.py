@@ -32,3 +32,7 @@ def test_gradients_that_are_sent_at_the_end_are_the_same(name, found):
 
 def test_gradients_that_were_not_sent_are_refused(found):
     assert all("strays from its reference" in of_rank["wrong"] for of_rank in found)
+
+
+def test_a_layer_in_parts_adds_up_twice_in_each_pass(found):
+    assert [of_rank["talks"] for of_rank in found] == [4, 4]

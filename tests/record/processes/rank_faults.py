@@ -15,7 +15,7 @@ def _rank(act, patience_s=2.0):
         if group.rank == 1:
             act()
         group.barrier("the next step")
-        return group.gathered(group.rank)
+        return group.gathered([group.rank, *(os.environ[name] for name in NO_MULTICAST)])
 
 
 def none(device):
@@ -45,8 +45,3 @@ def outgrows(device):
 def shapes(device):
     with ranks.joined(device, 10) as group:
         group.agree("the shape of x", [4, 4 + group.rank])
-
-
-def multicast(device):
-    with ranks.joined(device, 10) as group:
-        return group.gathered([os.environ[name] for name in NO_MULTICAST])

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from anatomy.parts import ranks as of_parts
@@ -52,9 +53,10 @@ def still_there() -> list[str]:
     return found
 
 
-def test_every_rank_is_asked_and_rank_0_answers():
+def test_every_rank_is_asked_without_multicast_whatever_was_set_and_rank_0_answers(monkeypatch):
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "1")
     before = set(Path(tempfile.gettempdir()).iterdir())
-    assert run("none") == [0, 1]
+    assert run("none") == [[0, "0", "1", "1"], [1, "0", "1", "1"]]
     left = {each.name for each in Path(tempfile.gettempdir()).iterdir() if each not in before}
     assert not [name for name in left if name.startswith("torchelastic")]
 
@@ -103,30 +105,33 @@ def test_a_port_that_is_taken_is_told_before_anything_starts(monkeypatch):
             run("none")
 
 
-@pytest.mark.parametrize(
-    ("count", "nccl", "said"),
-    [(1, True, "2 GPUs from cuda:0 on are asked for, and 1 is visible"), (2, False, "no NCCL")],
-)
-def test_too_few_gpus_or_no_nccl_is_one_error(count, nccl, said, monkeypatch):
-    import torch
-
-    monkeypatch.setattr(ranks.host, "require_device", lambda device: ("cuda", 0))
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    monkeypatch.setattr(ranks.host, "foreign_processes", lambda device: [])
-    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: nccl)
-    with pytest.raises(errors.DeviceError, match=said):
-        ranks.run(f"{FAULTS}:none", 2, "cuda:0", {})
-
-
-def test_who_computes_on_the_second_gpu_is_in_the_way(monkeypatch):
-    import torch
-
-    monkeypatch.setattr(ranks.host, "require_device", lambda device: ("cuda", 0))
+@pytest.fixture
+def gpus(monkeypatch):
+    """A host with two GPUs, for what is asked before any of them is used."""
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(ranks.host, "foreign_processes", lambda device: [])
+    monkeypatch.delenv("ANATOMY_ALLOW_FOREIGN", raising=False)
+
+
+def on_gpus(count: int):
+    return ranks.run(f"{FAULTS}:none", count, "cuda:0", {})
+
+
+def test_more_gpus_than_there_are_or_no_nccl_is_one_error(gpus, monkeypatch):
+    with pytest.raises(errors.DeviceError, match="'cuda:2' does not exist: 2 GPUs are visible"):
+        on_gpus(3)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
+    with pytest.raises(errors.DeviceError, match="no NCCL"):
+        on_gpus(2)
+
+
+def test_who_computes_on_the_second_gpu_is_in_the_way(gpus, monkeypatch):
     on = {"cuda:0": [], "cuda:1": [4711]}
     monkeypatch.setattr(ranks.host, "foreign_processes", on.get)
-    with pytest.raises(errors.Busy, match="1 other process on these 2 GPUs"):
-        ranks.run(f"{FAULTS}:none", 2, "cuda:0", {})
+    with pytest.raises(errors.Busy, match="Process 4711 computes on cuda:1 too"):
+        on_gpus(2)
 
 
 def test_ranks_that_somebody_else_started_must_be_as_many(monkeypatch):
@@ -163,11 +168,6 @@ def test_what_the_time_has_no_room_for_is_not_begun_on_any_rank():
     with of_parts.joined("cpu", left={"large": "out of memory"}, budget_s=-1.0) as group:
         assert group.attempt("small", lambda: 1) == (None, "not begun: the time for all is used up")
         assert group.attempt("large", lambda: 1) == (None, "out of memory")
-
-
-def test_multicast_is_off_for_every_rank_whatever_was_set(monkeypatch):
-    monkeypatch.setenv("NCCL_NVLS_ENABLE", "1")
-    assert {tuple(each) for each in run("multicast")} == {("0", "1", "1")}
 
 
 def test_the_slowest_rank_decides_and_each_has_a_row():
