@@ -17,7 +17,10 @@ from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 from anatomy.record.requirements import Capacity
 
-WAYS = (of.DDP, of.FSDP, of.CHECKPOINTED, of.KEPT, of.ZERO, of.VIEW)
+# Under a cap all ranks must run out of memory at the same place, or one would wait for the others
+# in a collective. ZeRO-1 gives them whole tensors, of which one may have a few more bytes.
+ALIKE = (of.DDP, of.FSDP, of.CHECKPOINTED, of.KEPT, of.VIEW)
+WAYS = {of.PEAK: (*ALIKE, of.ZERO), of.CAPPED: ALIKE}
 FIGURES = ("total_peak_bytes", "between_bytes", "cap_bytes", "fits")
 
 
@@ -42,7 +45,7 @@ def of_rank(group: Group, scale: float, layers: int) -> Rows:
     layers = group.gathered(layers)[0]
     size = replace(of.large(Capacity(), scale, group.size), layers=layers)
     for op, cap in ((of.PEAK, None), (of.CAPPED, of.cap_bytes(size, group.size))):
-        for name in WAYS:
+        for name in WAYS[op]:
             row = {"op": op, "variant": name, "rank": group.rank, "gpus": group.size}
             row |= {**size.columns, "batch": size.batch, "device": group.where.type}
             row |= {"predicted_bytes": of.predicted(name, size, group.size)}

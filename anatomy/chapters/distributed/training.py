@@ -43,7 +43,7 @@ def training(
         what every rank took.
     """
     wanted = partial(of.training, scale=scale, world_size=world_size)
-    how = {"budget_s": 120, "promised": of.FIGURES, "scale": scale, "blocks": blocks}
+    how = {"budget_s": 170, "promised": of.FIGURES, "scale": scale, "blocks": blocks}
     return ranks.table(of_rank, world_size, device, wanted, **how)
 
 

@@ -96,7 +96,7 @@ def memory(root: Path, **params: Any) -> Path:
     """A recording of `distributed.memory`."""
     rows = []
     for op in (of.PEAK, of.CAPPED):
-        for way in WAYS:
+        for way in WAYS[op]:
             needed = of.predicted(way, of.LARGE, GPUS)
             cell = {"op": op, "variant": way, "gpus": GPUS, "predicted_bytes": needed}
             fits = FIT.get(way, True) if op == of.CAPPED else True
