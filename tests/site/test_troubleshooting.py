@@ -94,7 +94,7 @@ def _(monkeypatch, tmp_path):
         "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 7.60 GiB "
         "of which 1.00 GiB is free."  # in torch's words
     )
-    return worker._failure(error)["message"]
+    return worker.failure(error)["message"]
 
 
 @way("Another profiler runs")
