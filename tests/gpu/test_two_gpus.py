@@ -86,8 +86,7 @@ def test_profiles_of_both_ranks_have_kernels_that_compute_and_such_that_move():
 
 
 def test_under_the_cap_ddp_runs_out_of_memory_and_fsdp_does_not():
-    table = memory(scale=0.5).set_index(["op", "variant", "rank"])
-    assert table.loc[of.PEAK].fits.eq(True).all()
+    table = memory(scale=0.5).set_index(["variant", "rank"])
     for rank in (0, 1):
-        assert not table.loc[(of.CAPPED, of.DDP, rank)].fits  # a gap would be true
-        assert table.loc[(of.CAPPED, of.FSDP, rank)].total_peak_bytes > 0
+        assert not table.loc[(of.DDP, rank)].fits  # a gap would be true
+        assert table.loc[(of.FSDP, rank)].total_peak_bytes > 0

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -21,7 +20,7 @@ from anatomy.record.declare import experiment
 from anatomy.table.errors import DeviceError, MeasurementError
 
 WARM_UP, TAKES = 4, 3  # steps before a profile, and profiles, of which the middle one is kept
-MOST_DRAWN = 60  # spans of one lane that a page draws
+DRAWN = 200  # parts of a step, of which a page draws none that is shorter
 MOVES = ("nccl", "Memcpy PtoP")  # how names of kernels begin that move bytes between GPUs
 FIGURES = ("profiled_step_s", "compute_s", "communication_s", "exposed_s", "hidden_share")
 Parts = tuple[list[Kernel], list[Kernel]]
@@ -101,30 +100,26 @@ def figures(compute: Sequence[Kernel], moving: Sequence[Kernel]) -> dict[str, An
     that a page can draw them."""
     both = sorted([*compute, *moving])
     computing, communicating, any_s = map(census.busy, (compute, moving, both))
+    whole = census.span(both)
+    spans = partial(drawn, since=both[0][0], gap_s=whole / DRAWN)
     return {
-        "profiled_step_s": census.span(both),
+        "profiled_step_s": whole,
         "compute_s": computing,
         "communication_s": communicating,
         "exposed_s": any_s - computing,
         "hidden_share": (computing + communicating - any_s) / communicating if moving else None,
-        "compute_spans_s": drawn(compute, both[0][0]),
-        "communication_spans_s": drawn(moving, both[0][0]),
+        "compute_spans_s": spans(compute),
+        "communication_spans_s": spans(moving),
     }
 
 
-def drawn(kernels: Sequence[Kernel], since: float) -> list[float]:
-    """Starts and ends, in turn, of at most `MOST_DRAWN` spans that hold all kernels, in seconds
-    `since` a time, to the microsecond; where there are more, the shortest gaps are closed."""
-    found: list[list[float]] = []
+def drawn(kernels: Sequence[Kernel], since: float, gap_s: float) -> list[float]:
+    """Starts and ends, in turn, of the spans that hold all kernels, in seconds `since` a time, to
+    the microsecond; gaps that last no longer than `gap_s` are closed."""
+    ends: list[float] = []
     for start, end, _ in kernels:
-        if found and start <= found[-1][1]:
-            found[-1][1] = max(end, found[-1][1])
+        if ends and start <= ends[-1] + gap_s:
+            ends[-1] = max(ends[-1], end)
         else:
-            found.append([start, end])
-    gaps = sorted(after[0] - before[1] for before, after in pairwise(found))
-    closed = gaps[-MOST_DRAWN] if len(gaps) >= MOST_DRAWN else -1.0
-    times = [found[0][0]] if found else []
-    for before, after in pairwise(found):
-        times += [before[1], after[0]] if after[0] - before[1] > closed else []
-    times += [found[-1][1]] if found else []
-    return [round(time - since, 6) for time in times]
+            ends += [start, end]
+    return [round(time - since, 6) for time in ends]

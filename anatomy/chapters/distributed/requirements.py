@@ -20,7 +20,7 @@ PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
 WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
 TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
 FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
-PEAK, CAPPED = "peak memory", "under a cap"
+CAPPED = "under a cap"  # of memory
 STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
 
 # Columns that pages read of steps, whether or not any could be measured.
@@ -74,20 +74,12 @@ BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
 LARGE = Size(width=4096, layers=6, batch=2, sequence=1024)
 
 
-def large(on: Capacity, scale: float, world_size: int) -> Size:
-    """The model whose memory is counted: as many layers as DDP has room for in half of a card."""
-    size = replace(LARGE.scaled(scale, 1), batch=LARGE.batch)
-    one = replace(size, layers=1)
-    room = LARGE.layers if on.free_bytes is None else on.free_bytes // (2 * predicted(DDP, one, 2))
-    return replace(size, layers=max(1, min(LARGE.layers, int(room))))
-
-
 def predicted(way: str, size: Size, world_size: int) -> int:
     """Bytes of one GPU for weights, gradients and optimizer, as each way shares them out: what it
     is said to take, without activations and gathered layers."""
     state = WEIGHT + GRADIENT + AVERAGES
     if way.startswith(FSDP):
-        gathered = (world_size - 1) / world_size * WEIGHT if way == KEPT else 0
+        gathered = WEIGHT if way == KEPT else 0  # beside the own part
         return int(size.weights * (state / world_size + gathered))
     if way == ZERO:
         state -= AVERAGES * (world_size - 1) / world_size
@@ -150,7 +142,5 @@ def profile_of(way: str) -> str:
 
 @requires("distributed.memory")
 def memory(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
-    """The greediest way, alone."""
-    size = large(on, scale, world_size)
-    for op in (PEAK, CAPPED):
-        yield Requirement(op, predicted(DDP, size, world_size) + size.activation_bytes, "bf16")
+    """What the cap allows."""
+    yield Requirement(CAPPED, cap_bytes(LARGE.scaled(scale, 1), world_size), "bf16")

@@ -73,7 +73,7 @@ def training(root: Path, **params: Any) -> Path:
             tokens = of.STEP.tokens * (1 if alone or op == of.STRONG else gpus)
             needed = of.predicted(row["variant"], of.STEP, gpus)
             row |= {"gpus": 1 if alone else gpus, "tokens": tokens, "error": 1e-4}
-            rows.append(row | {"total_peak_bytes": needed})
+            rows.append(row | {"predicted_bytes": needed, "total_peak_bytes": needed})
             ranks += of_ranks(rows[-1]) if op == of.WEAK and row["role"] != "again" else []
     return synthetic.record(root, "distributed.training", [*rows, *ranks], **params)
 
@@ -95,13 +95,10 @@ def overlap(root: Path, **params: Any) -> Path:
 def memory(root: Path, **params: Any) -> Path:
     """A recording of `distributed.memory`."""
     rows = []
-    for op in (of.PEAK, of.CAPPED):
-        for way in WAYS[op]:
-            needed = of.predicted(way, of.LARGE, GPUS)
-            cell = {"op": op, "variant": way, "gpus": GPUS, "predicted_bytes": needed}
-            fits = FIT.get(way, True) if op == of.CAPPED else True
-            cell |= {"fits": fits, "total_peak_bytes": needed if fits else None}
-            cell["between_bytes"] = needed // 2
-            cell |= {"cap_bytes": of.cap_bytes(of.LARGE, GPUS)} if op == of.CAPPED else {}
-            rows += [cell | {"rank": rank} for rank in range(GPUS)]
+    for way in WAYS:
+        needed, fits = of.predicted(way, of.LARGE, GPUS), FIT.get(way, True)
+        cell = {"op": of.CAPPED, "variant": way, "gpus": GPUS, "predicted_bytes": needed}
+        cell |= {"fits": fits, "total_peak_bytes": needed if fits else None}
+        cell |= {"cap_bytes": of.cap_bytes(of.LARGE, GPUS)}
+        rows += [cell | {"rank": rank} for rank in range(GPUS)]
     return synthetic.record(root, "distributed.memory", rows, **params)

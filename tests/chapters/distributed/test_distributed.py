@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,6 @@ from anatomy.figures.text import inline
 from anatomy.judge.comparisons import Circumstances
 from anatomy.record import recording, signatures
 from anatomy.record.provenance.freshness import freshness
-from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.distributed import distributed_rows
 from tests.fakes import synthetic
@@ -105,13 +105,11 @@ def test_who_was_behind_and_what_a_gpu_does(made):
 
 
 def test_a_lane_is_drawn_with_few_spans_that_hold_all_kernels():
-    joined = [(0.0, 1.0, "a"), (0.5, 2.0, "b"), (3.0, 4.0, "c")]
-    assert overlapping.drawn(joined, since=0.0) == [0.0, 2.0, 3.0, 4.0]
-    assert overlapping.drawn([], since=0.0) == []
-    many = [(float(n), n + 0.5 + 0.001 * n, "k") for n in range(100)]
-    few = overlapping.drawn(many, since=0.0)
-    assert 100 < len(few) <= 2 * overlapping.MOST_DRAWN
-    assert few == sorted(few) and few[0] == 0.0 and few[-1] == many[-1][1]
+    kernels = [(0.0, 1.0, "a"), (0.5, 2.0, "b"), (2.1, 3.0, "c"), (4.0, 4.5, "d")]
+    drawn = partial(overlapping.drawn, since=0.0)
+    assert drawn(kernels, gap_s=0.0) == [0.0, 2.0, 2.1, 3.0, 4.0, 4.5]
+    assert drawn(kernels, gap_s=0.2) == [0.0, 3.0, 4.0, 4.5]
+    assert drawn([], gap_s=0.0) == []
 
 
 def test_kernels_of_nccl_move_and_names_of_calls_are_no_kernels():
@@ -131,7 +129,7 @@ def test_kernels_of_nccl_move_and_names_of_calls_are_no_kernels():
 
 @pytest.mark.parametrize("world_size", [2, 4, 8])
 def test_the_cap_lies_between_what_ddp_and_fsdp_take(world_size):
-    size = of.large(Capacity(), 1.0, world_size)
+    size = of.LARGE.scaled(1.0, 1)
     weights = size.weights
     assert of.predicted(of.DDP, size, world_size) == 20 * weights
     assert of.predicted(of.WHOLE, size, world_size) == 20 * weights
@@ -141,8 +139,6 @@ def test_the_cap_lies_between_what_ddp_and_fsdp_take(world_size):
     activations = size.activation_bytes
     assert of.predicted(of.FSDP, size, world_size) + activations < cap
     assert cap < of.predicted(of.DDP, size, world_size)
-    small = of.large(Capacity(7 * 2**30, (9, 0)), 1.0, world_size)
-    assert 1 <= small.layers < size.layers
 
 
 @pytest.mark.parametrize(
