@@ -36,6 +36,7 @@ PATIENCE_S = 120.0  # that a rank waits for another: one may compile a minute lo
 # Blocks of each way, more than an exact interval takes, and what a block lasts; most calls in one.
 BLOCKS, BLOCK_S, MOST_CALLS = 12, 0.06, 1000
 WARM_UP = 3  # calls before anything is timed: allocators, NCCL and cuBLAS settle in them
+REFUSALS = (RuntimeError, TypeError, ValueError)  # of PyTorch's ways, each of which costs itself
 OF_A_RANK = ("total_peak_bytes",)  # what each rank says for itself, beside its blocks
 # What of the environment changes how GPUs talk; a recording keeps it.
 SETTINGS = {"NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE"}
@@ -87,8 +88,8 @@ class Group:
 
     def attempt(self, op: str, act: Callable[[], Value]) -> tuple[Value | None, str]:
         """What `act` returned, which is part of an `op`; or None on all ranks where one can't do
-        it, and why: by an error that `anatomy.parts.grid` foresees, by what a GPU has no room for,
-        or because the time is up."""
+        it, and why: by an error that `anatomy.parts.grid` foresees or PyTorch refuses with, by what
+        a GPU has no room for, or because the time is up."""
         late = f"{grid.NOT_BEGUN}: the time for all is used up"
         found, why = None, self.left.get(op) or (late if time.monotonic() > self.until else "")
         if why := self.gathered(why)[0]:  # as rank 0 has it, or some would wait for others
@@ -96,7 +97,8 @@ class Group:
         try:
             found = act()
         except Exception as error:
-            if not (why := grid.note_of(error)):
+            gone = isinstance(error, distributed.DistError)  # no way of the others' can be tried
+            if gone or not (why := grid.note_of(error, REFUSALS)):
                 raise
         whys = list(filter(None, self.gathered(why)))
         if not whys:

@@ -71,7 +71,7 @@ class Size:
 # About 200 million weights: NCCL has something to do, and 13 ways fit beside each other.
 STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
 BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
-LARGE = Size(width=4096, layers=6, batch=2, sequence=1024)
+LARGE = Size(width=2048, layers=6, batch=2, sequence=1024)
 
 
 def predicted(way: str, size: Size, world_size: int) -> int:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import torch
 from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from anatomy.parts import ranks as of_parts
-from anatomy.record.processes import ranks
+from anatomy.record.processes import ranks, worker
 from anatomy.table import errors
 
 FAULTS = "tests.record.processes.rank_faults"
@@ -168,6 +169,25 @@ def test_what_the_time_has_no_room_for_is_not_begun_on_any_rank():
     with of_parts.joined("cpu", left={"large": "out of memory"}, budget_s=-1.0) as group:
         assert group.attempt("small", lambda: 1) == (None, "not begun: the time for all is used up")
         assert group.attempt("large", lambda: 1) == (None, "out of memory")
+
+
+def test_what_pytorch_refuses_costs_itself_alone_and_what_nobody_foresaw_or_a_lost_rank_all():
+    def act(error):
+        raise error
+
+    with of_parts.joined("cpu") as group:
+        refused = partial(act, RuntimeError("no such bucket"))
+        assert group.attempt("op", refused) == (None, "failed: RuntimeError: no such bucket")
+        for error in (KeyError("a bug"), torch.distributed.DistBackendError("NCCL error")):
+            with pytest.raises(type(error)):
+                group.attempt("op", partial(act, error))
+
+
+def test_of_an_error_of_nccl_its_last_line_is_told():
+    said = "NCCL error in: a.cpp:1\nncclUnhandledCudaError\nCuda failure 'out of memory'"
+    with pytest.raises(torch.distributed.DistBackendError) as caught, of_parts.joined("cpu"):
+        raise torch.distributed.DistBackendError(said)
+    assert "Cuda failure 'out of memory'" in worker.failure(caught.value)["message"]
 
 
 def test_the_slowest_rank_decides_and_each_has_a_row():
