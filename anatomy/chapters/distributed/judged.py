@@ -79,8 +79,8 @@ def of_the_link(rows: Sequence[Row], known: Circumstances) -> Judged:
     source="tokens over gpus and median_s, and that over the control's",
 )
 def throughput(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """Tokens of a second and GPU, and as a share of what the control does: from the ratio's own
-    interval, which is taken block by block."""
+    """Tokens of a second and GPU, and as a share of what the control does, where that is one GPU:
+    from the ratio's own interval, which is taken block by block."""
     by_name = {(r.get("op"), r.get("variant")): r for r in rows if r.get("role") is not None}
     for place, row in enumerate(rows):
         if units.missing(row.get("median_s")) or not row.get("tokens") or row.get("role") is None:
@@ -88,7 +88,7 @@ def throughput(rows: Sequence[Row], known: Circumstances) -> Judged:
         each = row["tokens"] / row["gpus"]
         found = dict.fromkeys(EFFICIENCY) | {"throughput": round(each / row["median_s"])}
         over = by_name.get((row["op"], row.get("control")))
-        if over and not units.missing(row.get("ratio")):
+        if over and over["gpus"] == 1 and not units.missing(row.get("ratio")):
             work = each / (over["tokens"] / over["gpus"])
             ratios = (row["ratio"], row["ratio_high"], row["ratio_low"])
             found |= zip(EFFICIENCY, (work / ratio for ratio in ratios), strict=True)

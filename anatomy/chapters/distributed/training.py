@@ -18,7 +18,7 @@ from anatomy.parts import memory, models, ranks
 from anatomy.parts.ranks import Group, Rows
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
-from anatomy.table.errors import DeviceError
+from anatomy.table.errors import DeviceError, MeasurementError
 
 MICRO_BATCHES = 4
 # bfloat16's rounding, by ways that add up in another order; and one that has weights in it, too.
@@ -95,11 +95,11 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
         else:
             comparisons[op][name] = run
 
+    each_time, late = of.SENT
     known, why = group.attempt(of.WEAK, partial(_references, group, size, every))
     if known is None:
-        named = {of.WEAK: of.TRAINED, of.STRONG: (of.ONE,), of.ACCUMULATED: (of.DDP,)}
-        refused = [{"op": op, "variant": name} for op, names in named.items() for name in names]
-        return [each | {"note": why, "gpus": group.size} for each in refused]
+        cells = [(op, name) for op, names in of.SCALED.items() for name in names]
+        return [{"op": o, "variant": n, "note": why, "gpus": group.size} for o, n in cells]
     own, of_first, of_all = known
     for name in of.TRAINED:
         drives_all = name == of.DATA_PARALLEL and group.rank == 0
@@ -111,13 +111,13 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
         comparisons[of.STRONG][of.ONE] = Run(built[of.ONE], (first,))
     part = first.split(size.batch // group.size)[group.rank].contiguous()
     pieces = mine.split(max(1, size.batch // MICRO_BATCHES))
-    for name in (each for each in (of.DDP, of.FSDP) if each in built):
-        attempt(of.STRONG, name, partial(Run, built[name], (part,)), of_first)
-        for late, said in ((False, "every time"), (True, "at the end")):
-            make = partial(Run, built[name], pieces, late)
+    for name in (of.DDP, of.FSDP):
+        attempt(of.STRONG, name, partial(_again, built.get(name), (part,)), of_first)
+        for said in (each_time, late):
+            make = partial(_again, built.get(name), pieces, said == late)
             attempt(of.ACCUMULATED, f"{name}, {said}", make, of_all)
     del known, own, of_first, of_all
-    against = {of.DDP_COMPILED: of.COMPILED, f"{of.FSDP}, at the end": f"{of.FSDP}, every time"}
+    against = {of.DDP_COMPILED: of.COMPILED, f"{of.FSDP}, {late}": f"{of.FSDP}, {each_time}"}
     for op, runs in comparisons.items():
         calls = {name: run.step for name, run in runs.items()}
         over = {n: control for n, control in against.items() if {n, control} <= {*runs}}
@@ -140,6 +140,12 @@ def _references(group: Group, size: Size, every: Sequence[Tensor]) -> tuple[Answ
 
 def _built(group: Group, size: Size, name: str, x: Tensor) -> Run:
     return Run(ways.build(name, group, size), (x,))
+
+
+def _again(way: Way | None, batches: tuple[Tensor, ...], late: bool = False) -> Run:
+    if way is None:
+        raise MeasurementError("it could not be tried on one batch for each GPU either.")
+    return Run(way, batches, late)
 
 
 def strays(group: Group, name: str, run: Run, expected: Answer) -> float:

@@ -1,9 +1,13 @@
 """Ways to train on two ranks: each has the plain model's loss and gradients, or is refused."""
 
 import signal
+from functools import partial
 
 import pytest
 
+from anatomy.chapters.distributed import requirements as of
+from anatomy.chapters.distributed import training
+from anatomy.parts import ranks as of_parts
 from anatomy.record.processes import ranks
 from tests.chapters.distributed.rank_ways import ON_CPU
 
@@ -36,3 +40,13 @@ def test_gradients_that_were_not_sent_are_refused(found):
 
 def test_a_layer_in_parts_adds_up_twice_in_each_pass(found):
     assert [of_rank["talks"] for of_rank in found] == [4, 4]
+
+
+def test_a_run_whose_time_is_up_has_a_row_for_all_that_pages_and_claims_name():
+    wanted = partial(of.training, scale=0.01, world_size=1)
+    how = {"promised": of.FIGURES, "scale": 0.01, "blocks": 1}
+    table = of_parts.table(training.of_rank, 1, "cpu", wanted, budget_s=-1.0, **how)
+    assert table.note.str.startswith("not begun").all()
+    for op, names in of.SCALED.items():
+        assert tuple(table.variant[table.op == op]) == names
+    assert {of.TENSOR, of.PARTS} < {*table.op}
