@@ -5,6 +5,7 @@ rendered, and whatever is wrong on a page is raised as one error that names page
 blocks never get as far as a warning, so neither --strict nor -q changes what a failure is.
 """
 
+import gc
 import logging
 import re
 import sys
@@ -49,10 +50,12 @@ def on_startup(command, dirty):
     if command == "serve":
         # A file edited twice within a second would be taken for its older bytecode.
         sys.dont_write_bytecode = True
+    gc.disable()  # looking for cycles of garbage would take a tenth of the first build's time
 
 
 def on_shutdown():
-    """Let the next build begin."""
+    """Let the next build begin, and this process end."""
+    gc.freeze()  # else all that a build holds is looked through once more as it ends
     if _lock is not None:
         _lock.release()
 
@@ -102,8 +105,6 @@ def on_files(files, config):
     pages once more for each further edition."""
     config.nav = config.nav or _building.navigation
     own = [file for file in files if file.src_dir == config.docs_dir]
-    for address, content in _called(_building.published):
-        files.append(File.generated(config, address, content=content))
     if len(_building.editions) > 1:
         config.extra["alternate"] = True  # has the theme's header hold our switch
     for edition in _building.editions[1:]:
@@ -111,7 +112,10 @@ def on_files(files, config):
     for file in files.documentation_pages():  # `mkdocs serve --dirty` asks
         source = _building.edition(file.src_uri)[1]
         file.is_modified = partial(_building.unpublished.__contains__, source)
-    _building.draw_ahead({name: _body(source) for name, source in _pages.items()})
+    texts = {name: _body(source) for name, source in _pages.items()}
+    _called(lambda: _building.draw_ahead(texts))
+    for address, content in _called(_building.published):
+        files.append(File.generated(config, address, content=content))
     return files
 
 
@@ -177,6 +181,7 @@ def on_post_build(config):
         _building.keep()
     _building.unpublished.clear()
     _building.stop()
+    gc.enable()  # a preview goes on
 
 
 def on_build_error(error):

@@ -11,11 +11,16 @@ from torch import Tensor
 
 # --8<-- [start:check]
 def alignment(a: Tensor, to: int = 16) -> str:
-    """`ok`, or which of base, leading dimension and K of `a` (M, K) is not a multiple of `to`."""
+    """`ok`, or which of base, leading dimension and K of `a`
+    (M, K) is not a multiple of `to` bytes."""
     if 1 not in a.stride():
         return "copied first"
     size = a.element_size()
-    counts = {"base": a.data_ptr(), "ld": max(a.stride()) * size, "K": a.shape[1] * size}
+    counts = {
+        "base": a.data_ptr(),
+        "ld": max(a.stride()) * size,
+        "K": a.shape[1] * size,
+    }
     return ", ".join(name for name, count in counts.items() if count % to) or "ok"
 
 

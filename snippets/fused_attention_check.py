@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 # --8<-- [start:check]
 def fused_nodes(output: Tensor) -> list[str]:
-    """Names of the nodes of fused attention behind `output`, each as often as it is there."""
+    """Names of the nodes of fused attention behind `output`,
+    each as often as it is there."""
     found, seen, waiting = [], set(), [output.grad_fn]
     while waiting:
         node = waiting.pop()

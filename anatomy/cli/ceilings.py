@@ -14,7 +14,6 @@ from anatomy.record import recording
 from anatomy.record.recording import Recording
 from anatomy.table import units
 from anatomy.table.errors import RecordingError
-from anatomy.table.intervals import Interval
 
 # Experiments whose text is this one, and what each of them measures.
 EXPERIMENTS = {
@@ -133,11 +132,9 @@ def _floors(found: list[Row]) -> Iterator[Table | str]:
         times = [row and (row["median_s"], row["low_s"], row["high_s"]) for row in there]
         spans = (time and units.seconds_range(*time) for time in times)
         lines.append((variant if op == "graph" else f"{op}: {variant}", *spans))
-    fits = [curves.graph_line(found, quantity) for quantity in rooflines.FLOOR_QUANTITIES]
-    for words, part in (("each kernel of a graph", "each"), ("a replay, fixed part", "fixed")):
-        ends: list[Interval | None] = [fit and getattr(fit, part) for fit in fits]
-        spans = (each and units.seconds_range(each.median, each.low, each.high) for each in ends)
-        lines.append((words, *spans))
+    more = [curves.each_kernel(found, quantity) for quantity in rooflines.FLOOR_QUANTITIES]
+    spans = (each and units.seconds_range(each.median, each.low, each.high) for each in more)
+    lines.append(("each kernel more of a long graph", *spans))
     heads = (f"#{head}" for head in rooflines.FLOOR_HEADS.values())
     yield table(("floor", *heads), lines, "\nWhat asking the GPU costs")
 

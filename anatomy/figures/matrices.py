@@ -125,17 +125,19 @@ def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along
         size, unit = tables.time_unit([row[value] for row in cells.values() if row[value]])
         label += f", {unit}"
     heads = "".join(f'<th scope="col" class="n">{escape(str(each))}</th>' for each in alongs)
-    name = f'{escape(label)}<br><span class="ci">95% interval</span>'
+    name = escape(label)
+    if _with_interval(value):
+        name += '<br><span class="ci">95% interval</span>'
     top = f'<th rowspan="2" scope="col">{name}</th>'
     top += f'<th colspan="{len(alongs)}" scope="colgroup">{escape(along)}</th>'
     top = f"<thead><tr>{top}</tr><tr>{heads}</tr></thead>"
-    bodies = []
+    bodies, one = [], len(_members(key[:2] for key in cells)) == 1  # which the caption names
     for op in _members(key[0] for key in cells):
         variants = _members(key[1] for key in cells if key[0] == op)
         width = len(alongs) + 1
-        lines = [tables.across("op", escape(op), width)] if op else []
+        lines = [tables.across("op", escape(op), width)] if op and not one else []
         for variant in variants:
-            lines.append(tables.across("group", tables.code(variant), width))
+            lines += [] if one else [tables.across("group", tables.code(variant), width)]
             for at in downs:
                 row = [_cell(cells.get((op, variant, at, each)), value, size) for each in alongs]
                 lines.append(f'<tr><th scope="row">{escape(str(at))}</th>{"".join(row)}</tr>')
@@ -149,7 +151,7 @@ def _cell(row: Row | None, value: str, size: float) -> str:
     if row is None or units.missing(row.get(value)):
         reason = escape((row or {}).get("note") or "not recorded")
         return tables.cell_of("—", "n none", f' title="{reason}"')
-    if value not in rows.INTERVALS or value == "rate":
+    if not _with_interval(value):
         return tables.cell_of(escape(rows.printed(row, value)), "n")
     text, word = tables.interval(row, value, size), escape(row.get("verdict") or "")
     if value != "ratio" or not word:
@@ -158,6 +160,11 @@ def _cell(row: Row | None, value: str, size: float) -> str:
     rule = escape(f"{word}: {tables.RULES[word]}")
     seen = f'<span class="mark" aria-hidden="true" title="{rule}">{mark}</span>'
     return tables.cell_of(f'{seen}{text}<span class="said">{word}</span>', f"n {kind}")
+
+
+def _with_interval(value: str) -> bool:
+    """Whether a value stands in the table with its interval."""
+    return value in rows.INTERVALS and value != "rate"
 
 
 def _chart(cells: dict[Key, Row], down: str, along: str) -> str:

@@ -15,6 +15,7 @@ from anatomy.record.showing import Found, current
 from anatomy.table import units
 
 ROW, RADIUS = 48.0, 3.6  # pixels
+LANES = 5.0  # host-bound cases lie so far above a technique's line, GPU-bound ones below
 PROMISE = 5.0  # how thick the bar is that stands under the marks for what was promised
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -46,8 +47,8 @@ class Worth(NamedTuple):
 
 
 def worths(*, caption: str | None = None) -> str:
-    """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, of those
-    that were host-bound before diamonds, and what was promised as a grey bar under them. Beside a
+    """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, above the
+    line and a diamond where it was host-bound before, and what was promised as a grey bar. Beside a
     technique whose best case was host-bound stands its best where the GPU was the bottleneck.
 
         worths(caption="Each mark is one model or size.")
@@ -102,7 +103,7 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
     def at(speed: float) -> float:
         return left + (log2(speed) - first) / (last - first) * (right - left)
 
-    top = _legend(sheet) + 34
+    top = _legend(sheet) + 48
     step = ROW if desk else ROW + 36  # the name stands above the marks
     bottom = top + step * len(every)
     for power in range(ceil(first), floor(last) + 1, 1 if desk or last - first < 5 else 2):
@@ -110,7 +111,8 @@ def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
         sheet.line(
             (x, top - 6), (x, bottom), colour=MUTED if one else LINE, thick=1.2 if one else 1
         )
-        sheet.words(x, bottom + 14, f"{2.0**power:g}×", colour=MUTED, size=11, anchor="middle")
+        for y in (top - 26, bottom + 14):
+            sheet.words(x, y, f"{2.0**power:g}×", colour=MUTED, size=11, anchor="middle")
     sheet.words(at(1) - 8, top - 10, "slower", colour=MUTED, size=11, anchor="end")
     sheet.words(at(1) + 8, top - 10, "faster", colour=MUTED, size=11)
     for number, each in enumerate(every):
@@ -142,18 +144,16 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         sheet.box(x0, middle + 16, x1 - x0, PROMISE, fill=QUIET)
     low, high = each.cases[0].speed, each.cases[-1].speed
     sheet.line((at(low), middle), (at(high), middle), colour=MUTED)
-    taken: list[tuple[float, float]] = []
     for case in each.cases:
-        x, level = at(case.speed), 0
-        while any(abs(x - other) < 2 * RADIUS and where == level for other, where in taken):
-            level += 1
-        taken.append((x, level))
-        away = (2 * RADIUS - 0.6) * ((level + 1) // 2) * (-1 if level % 2 else 1)
-        _mark(sheet, x, middle + away, case)
+        _mark(sheet, at(case.speed), middle + _lane(case), case)
     for case, away, anchor in ((each.cases[0], -9, "end"), (each.cases[-1], 9, "start")):
         colour = BAD if case.host_bound else GOOD
         x, text = at(case.speed) + away, _short(case.speed)
-        sheet.words(x, middle + 4, text, colour=colour, size=11, anchor=anchor)
+        sheet.words(x, middle + _lane(case) + 4, text, colour=colour, size=11, anchor=anchor)
+
+
+def _lane(case: Case) -> float:
+    return -LANES if case.host_bound else LANES
 
 
 def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:

@@ -10,14 +10,23 @@ from fnmatch import fnmatchcase
 from math import ceil
 from typing import Any
 
-from anatomy.judge import limits, occasions, replication
+from anatomy.judge import limits, occasions, pace, replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Row, in_columns
 from anatomy.table import columns, units
 from anatomy.table.errors import BadParameter, UnknownName
 
 INTERVALS = columns.intervals()
 # What is computed from a row, in the order of `derived`.
-DERIVED = ("rate", "rate_unit", "speedup", "share", "share_of", "limit_value", "limit_kind")
+DERIVED = (
+    "rate",
+    "rate_unit",
+    "speedup",
+    "share",
+    "share_of",
+    "limit_value",
+    "limit_kind",
+    "bound",
+)
 
 QUANTITIES = {
     "gpu_cold": "GPU time, cold L2",
@@ -171,7 +180,7 @@ def _inverse(row: Mapping[str, Any], ratio: str) -> tuple[float | None, float | 
 
 def derived(row: Row, ceilings: Any | None) -> Row:
     """`row` with the columns of `DERIVED` and their intervals; without `ceilings`, no shares."""
-    found = dict.fromkeys(DERIVED) | row
+    found = dict.fromkeys(DERIVED) | row | {"bound": pace.bound_in_words(row)}
     time, low, high = (row.get(name) for name in TIMES)
     time = None if row.get("verdict") == "impossible" else time
     compute = str(row.get("limit") or "").startswith("matmul")

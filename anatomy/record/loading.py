@@ -5,11 +5,13 @@ schema, and what its place says: RECORDINGS/MACHINE/EXPERIMENT/KEY.json."""
 import json
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from glob import escape
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anatomy.record import signatures
 from anatomy.record.provenance import schema
@@ -22,6 +24,8 @@ DEEPEST = 32  # objects and lists within each other; the deepest so far has 6
 LARGEST_NUMBER = 1e100  # so that ratios and products of two stay finite
 LONGEST_KEY = 96  # characters; some file systems stop at 143 for a name, and git shows it all
 _LEAF = str | int | float | None  # what holds nothing else; flags are whole numbers
+_known: ContextVar[dict[tuple, Any] | None] = ContextVar("known", default=None)
+T = TypeVar("T")
 _HASH = 9  # characters of the hash that ends a shortened key, with its hyphen
 
 
@@ -39,13 +43,33 @@ def is_one(file: Path) -> bool:
 def read(path: Path) -> dict[str, Any]:
     """The fields of the recording in a file, rows with every column; RecordingError, which names
     the file and the command that makes it anew, where anything about it is not as it must be."""
-    return expanded(_read(path))
+    return expanded(once(_read, path))
 
 
 def published(path: Path) -> str:
     """The text of a recording's file with every text of its rows in full, as readers get it;
     RecordingError as for `read`."""
-    return render(_read(path))
+    return render(once(_read, path))
+
+
+@contextmanager
+def unchanging(known: dict[tuple, Any]) -> Iterator[None]:
+    """Have no file be read twice, and what was read stand in `known`: a build asks for some of them
+    ten times. Nobody changes what they get there."""
+    token = _known.set(known)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
+def once(make: Callable[[Path], T], path: Path) -> T:
+    """What `make` returns of a file; where files are `unchanging` it is asked once."""
+    if (known := _known.get()) is None:
+        return make(path)
+    if (key := (make, Path(path))) not in known:
+        known[key] = make(path)
+    return known[key]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -184,8 +184,9 @@ def make_ready(folder: Path) -> None:
                 left.unlink()
 
 
-def write_whole(target: Path, content: str | bytes) -> None:
-    """Put `content` in the place of `target` in one step, so that no reader sees a part of it."""
+def write_whole(target: Path, content: str | bytes, *, lasting: bool = True) -> None:
+    """Put `content` in the place of `target` in one step, so that no reader sees a part of it. What
+    is not `lasting`, a cache, may be gone after a power cut."""
     # In the same folder, because a rename is only atomic within one file system.
     temporary = target.parent / f".{target.stem[:40]}.{secrets.token_hex(4)}.tmp"
     try:
@@ -193,7 +194,8 @@ def write_whole(target: Path, content: str | bytes) -> None:
         with open(temporary, "xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:  # Ctrl-C, too
         with suppress(OSError):  # the first error says what is wrong with this folder
@@ -205,6 +207,10 @@ def load(path: Path) -> Recording:
     """Read a recording and check all of it. Raises RecordingError where it can't be read, is cut
     off, was edited, is no recording, or is one of a newer schema. The message names the command
     that makes it anew."""
+    return loading.once(_load, path)
+
+
+def _load(path: Path) -> Recording:
     return Recording(loading.read(path), Path(path))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from anatomy.claims import ledger
 from anatomy.figures.charts import strips
-from anatomy.figures.text import fences, frontmatter, glossary, inline, listings
+from anatomy.figures.text import fences, frontmatter, glossary, inline, listings, spans
 from anatomy.record import loading, recording, signatures
 from anatomy.record.showing import PUBLISHED, Asked, Found, PageError, Showing, unique
 from anatomy.site import cards, collecting, editions, lessons, reading, ways
@@ -95,7 +95,7 @@ class Building:
     def draw(self, page: str, text: str, offset: int, begun: Heard = lambda place: None) -> Drawn:
         """Run a page's references and blocks, in their order; `begun` hears of each block."""
         edition, name = self.edition(page)
-        with signatures.unchanging(self._sources):
+        with signatures.unchanging(self._sources), loading.unchanging(self._known):
             pages = {each: edition.inside(address) for each, address in self.pages.items()}
             showing = self._shown(
                 edition,
@@ -110,7 +110,7 @@ class Building:
             text = fences.with_places(text, name, offset)
             text, failed = inline.replace(showing, text, offset)
             wrong += failed
-            printed, pictures = {}, []
+            printed, pictures, marked = {}, [], set()
 
             def put_by(found: re.Match) -> str:
                 whole = found[0].startswith("<figure")
@@ -123,7 +123,9 @@ class Building:
                 if fence.executes and (place := fence.options.get("id")):
                     begun(place)
                     try:
-                        printed[place] = _UNREAD.sub(put_by, self._run(showing, fence, place))
+                        html = self._run(showing, fence, place)
+                        marked |= {place} if spans.STALE in html else set()
+                        printed[place] = _UNREAD.sub(put_by, html)
                     except AnatomyError as error:
                         wrong.append(str(error))
                         printed[place] = ""
@@ -135,7 +137,9 @@ class Building:
                 pictures.append(aged)
                 opening = f'<div class="notice badge" id="{strips.AGED}" data-search-exclude>'
                 badge = f"{opening}<!--picture {len(pictures) - 1}--></div>"
-                after = None if strips.mostly_aged(showing) else fences.first_figure(text, printed)
+                there = marked if spans.STALE not in text else None
+                mostly = strips.mostly_aged(showing)
+                after = None if mostly else fences.first_figure(text, printed, there or None)
                 if after is None:
                     text = _HEAD.sub(lambda head: f"{head[0]}\n\n{badge}\n", text, count=1)
                 else:
@@ -150,6 +154,8 @@ class Building:
         self._texts = texts
         self._drawn = self.kept.known(texts, self._behind()) if self.kept else {}
         names = [name for name in texts if name not in self._drawn]
+        if names and not self._before():
+            self._ledger()  # of all recordings: once, not in each process
         self._ahead = Ahead(lambda name, begun: self.draw(name, *texts[name], begun), names)
 
     def page(self, page: str, text: str, offset: int) -> tuple[str, list[str]]:
@@ -231,29 +237,41 @@ class Building:
                 f"{place}: the block prints nothing, so no figure stands there. Print what the "
                 "function returns, or name a session for the blocks that use what it defines."
             )
+        text = unescape(printed)
         for folder in {str(signatures.PACKAGE.parent), os.getcwd(), str(Path.home()), sys.prefix}:
-            if re.search(rf"(?<![\w./-]){re.escape(folder)}(?![\w.-])", unescape(printed)):
+            path = rf"(?<![\w./-]){re.escape(folder)}(?![\w.-])"
+            if folder in text and re.search(path, text):
                 raise PageError(f"{place}: the block prints a path of this machine, {folder}.")
         return printed
 
     def published(self) -> list[tuple[str, str]]:
         """The raw recordings, and the ledger if it has a page: address in the site, and content."""
-        if self.kept and not self._published:
-            self._published = self.kept.known({PUBLISHED: ""}, self._behind()).get(PUBLISHED, [])
-        if self._published:
-            return self._published
-        made = self._published
-        for file in loading.files(self.root):
-            try:
-                made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
-            except RecordingError as error:
-                self.broken.append(str(error))
+        if made := self._before():
+            return made
+        with signatures.unchanging(self._sources), loading.unchanging(self._known):
+            for file in loading.files(self.root):
+                try:
+                    made.append(("/".join((PUBLISHED, *file.parts[-3:])), loading.published(file)))
+                except RecordingError as error:
+                    self.broken.append(str(error))
         if ledger.PAGE in self.pages:
-            with signatures.unchanging(self._sources):
-                found = ledger.results(self._shown(self.editions[0]))
+            found = self._ledger()
             texts = (ledger.as_csv(found), ledger.as_json(found))
             made.extend(zip(ledger.DOWNLOADS, texts, strict=True))
         return made
+
+    def _before(self) -> list[tuple[str, str]]:
+        """What `published` came to before; empty where it did not."""
+        if self.kept and not self._published:
+            self._published = self.kept.known({PUBLISHED: ""}, self._behind()).get(PUBLISHED, [])
+        return self._published
+
+    def _ledger(self) -> list[ledger.Result]:
+        """The verdicts, if there is a page of them."""
+        if ledger.PAGE not in self.pages:
+            return []
+        with signatures.unchanging(self._sources), loading.unchanging(self._known):
+            return ledger.results(self._shown(self.editions[0]))
 
     def _shown(self, edition: Edition, **page: Any) -> Showing:
         here = self.here if edition == self.editions[0] else None

@@ -5,6 +5,7 @@ a process of its own it ends that page alone, and the build can say at which blo
 """
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -129,6 +130,7 @@ def _work(work: Work, names: Sequence[str], turn, said: Connection, others: Sequ
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     bounded.watched = True
+    gc.disable()  # its memory goes with it, and cycles hold little of that
     with suppress(BrokenPipeError):  # the build has ended
         while True:
             with turn.get_lock():

@@ -56,7 +56,7 @@ class Kept:
             return  # nothing is new, or something was edited while the build was at work
         content = pickle.dumps(self._new)
         with suppress(OSError):
-            recording.write_whole(self._file, sha256(content).digest() + content)
+            recording.write_whole(self._file, sha256(content).digest() + content, lasting=False)
 
     def _key(self, name: str, text: Any, of: tuple) -> str:
         return sha256(repr((self._behind, name, text, of)).encode()).hexdigest()

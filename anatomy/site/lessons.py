@@ -17,12 +17,16 @@ Minutes of a day's sections make 2.5 hours. A name begins with the day's number 
 box's. The first figure of the answer is what was measured, printed in a unit that `data-unit` can
 be converted to. A choice has no unit but a list, each line beginning with its letter in bold, and
 an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
-in the box and at `.guess`, and scored (docs/assets/curriculum.js).
+in the box and at `.guess`, and scored (docs/assets/curriculum.js): of a ratio, a guess on the other
+side of 1 has no points.
 
 `!!! calculate`, `!!! measure` and `!!! build` are exercises, with `??? answer`; a name and a unit
 have a reader's figure checked, against 5 % of a calculated answer, or against the range that
-`[[... | expect]]` prints. `!!! takeaway` holds the verdict of a claim. `??? recall "Question"`,
-`!!! misconception "What is believed"` and `!!! outcomes "After today you can"` hold any text.
+`[[... | expect]]` prints. With `data-whole="why"` no fraction of what is counted will do.
+
+`!!! takeaway` holds the verdict of a claim. `!!! misconception "What is believed"` may hold that of
+one which states what is believed, `[[claim:ID | states]]`, or `refutes` it. `??? recall "Question"`
+and `!!! outcomes "After today you can"` hold any text.
 """
 
 import re
@@ -46,6 +50,11 @@ _RIGHT = re.compile(r'<strong class="right">(\w+)</strong>')
 _MEASURED = re.compile(r'<span class="measured"[^>]*>([^<]*)</span>')
 _SAID = re.compile(r"(?:about )?(?P<number>[\d.]+)\s?(?P<unit>\S*)")
 _UNIT = re.compile(r"(?:[nµmkMGTPKi]{0,2})(?P<base>FLOP/s|B/s|FLOP/B|B|s|Hz)|(?P<other>.*)")
+_TAKEAWAY = re.compile(r'<div class="admonition takeaway">.*?</div>\n?', re.DOTALL)
+_TAGS = (
+    '<p class="said-once" data-search-exclude>A tag such as “✓ holds” is set by a test on the '
+    "recordings: point at it, or tap.</p>\n"
+)
 # Sections that begin a part of the day, and what follows a part in a section that begins none.
 _BEGINS = {
     "What do you remember?": "recall",
@@ -70,6 +79,8 @@ def framed(html: str, day: int, showing: Showing) -> str:
     lead = re.search(r'(?<=<p class="lead">).*?</p>', html, re.DOTALL) or re.search("</h1>", html)
     at = lead.end() if lead else len(html)
     html = f"{html[:at]}\n{_time(html)}{html[at:]}"
+    html = _TAKEAWAY.sub(lambda first: first[0] + _TAGS, html, count=1)
+    html = html.replace("</h1>", f"</h1>\n{_guesses(html)}", 1)
     before, sources, after = html.partition('<details class="sources"')
     return f"{before}{_tomorrow(about, showing)}{sources}{after}"
 
@@ -132,6 +143,18 @@ def _base(unit: str) -> str:
     found = _UNIT.fullmatch(unit)
     other = found["other"] or ""
     return found["base"] or ("" if other.isalpha() else other)
+
+
+def _guesses(html: str) -> str:
+    """A line that leads to the questions, before a page's first screen tells their answers."""
+    many = html.count('<div class="admonition predict"')
+    at = re.search(r'<h2 (?=[^>]*id="(predict[^"]*)")', html)
+    if not many or not at:
+        return ""
+    guesses = f"{many} guess{'es' if many > 1 else ''}"
+    link = f'<a href="#{escape(at[1])}">{guesses} first</a>, 2 minutes'
+    said = f"{link}: what follows tells the answers."
+    return f'<p class="said-once" data-search-exclude>{said}</p>\n'
 
 
 def _time(html: str) -> str:

@@ -3,6 +3,11 @@
 (() => {
   const KEY = "anatomy-guess ", MOST = 10, CLOSE = 0.05; // points; how near a calculation must come
   const PREFIX = { n: 1e-9, "µ": 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 };
+  // What a figure may be off by, and what then is easily forgotten.
+  const SLIPS = {
+    2: "are both directions counted, or both of multiply and add?", 4: "elements or bytes?", 8: "bits or bytes?",
+    10: "count the zeros again.", 1000: "a prefix, such as µs for ns?", 1e6: "two prefixes, such as s for µs?",
+  };
   const BINARY = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
   const kept = (name) => JSON.parse(localStorage.getItem(KEY + name)) ?? {};
   const keep = (name, value) => localStorage.setItem(KEY + name, JSON.stringify(value));
@@ -26,7 +31,7 @@
   function play(box) {
     const asked = box.querySelector(":scope > p[id]"), fold = box.querySelector("details.answer");
     if (!asked || !fold) return;
-    const name = asked.id, { unit } = asked.dataset, guess = box.classList.contains("predict");
+    const name = asked.id, { unit, whole } = asked.dataset, guess = box.classList.contains("predict");
     const figure = fold.querySelector(".measured")?.textContent;
     const right = unit ? figure : fold.querySelector(".right")?.textContent;
     const form = make("form", { className: "guess" }), says = make("output");
@@ -77,17 +82,26 @@
     function points(said) {
       if (!guess || right === undefined) return null;
       if (!unit) return said === right ? MOST : 0;
-      return Math.round(MOST * Math.max(0, 1 - Math.abs(Math.log10(said / number(right, unit)))));
+      const measured = number(right, unit), off = Math.log10(said / measured);
+      // Of a ratio the side of 1 is the question: none for "no slower" where it was.
+      const sided = unit === "×" && Math.abs(measured - 1) > CLOSE;
+      if (sided && (said - 1) * (measured - 1) <= 0) return 0;
+      return Math.round(MOST * Math.max(0, 1 - Math.abs(off)));
     }
 
     function verdict(said) {
       if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
-      const wide = ends[0] === ends[1] ? CLOSE : 1e-9; // a range is wide enough, and has its ends
+      const wide = ends[0] !== ends[1] || whole ? 1e-9 : CLOSE; // a range is wide enough, and has its ends
       const [low, high] = ends.map((end) => number(end, unit));
       if (said >= low * (1 - wide) && said <= high * (1 + wide)) return "Right.";
-      return `Too ${said < low ? "small" : "large"}, or another machine: look again, then unfold.`;
+      const too = `Too ${said < low ? "small" : "large"}`;
+      if (box.classList.contains("measure")) return `${too} for this page's machine. Yours may be right: unfold what to expect.`;
+      if (whole && Math.ceil(said) === low) return `${too}: ${whole}.`;
+      const off = Math.max(said / low, low / said);
+      const slip = Object.keys(SLIPS).find((factor) => Math.abs(off / factor - 1) < CLOSE);
+      return `${too}${slip ? ` by a factor of ${slip}: ${SLIPS[slip]}` : ": look again, then unfold."}`;
     }
   }
 

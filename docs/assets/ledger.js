@@ -70,6 +70,17 @@
     for (const [, row] of keyed) row.parentElement.append(row); // each within its group
   }
 
+  // The header's machine alone, unless the address asks for a row of another one.
+  const aim = () => {
+    const aimed = rows.find((row) => row.hidden && row.id === decodeURIComponent(location.hash.slice(1)));
+    if (!aimed) return;
+    form.elements.machine.value = "";
+    filter();
+    aimed.scrollIntoView();
+  };
   table.parentElement.before(form);
+  form.elements.machine.value = table.tBodies[0].dataset.here;
   filter();
+  aim();
+  addEventListener("hashchange", aim);
 })();

@@ -25,22 +25,23 @@ class Attention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.out = nn.Linear(width, width, bias=False)
 
-    # --8<-- [start:attention]
     def forward(self, x: Tensor, cache: Tensor | None = None) -> Tensor:
+        # --8<-- [start:queries]
         B, T, C = x.shape  # sequences, tokens, width
         qkv = self.qkv(x).view(B, T, 3, self.heads, C // self.heads)
         qkv = qkv.permute(2, 0, 3, 1, 4)
         q, k, v = qkv  # three of (B, H, T, D)
+        # --8<-- [end:queries]
         if cache is not None:  # (2, B, H, S, D): keys and values so far; the last ones are ours
             cache[:, :, :, -T:] = qkv[1:]
             k, v = cache
+        # --8<-- [start:attention]
         S = k.shape[2]  # tokens that can be looked at
         future = torch.ones(T, S, dtype=torch.bool, device=x.device).triu(S - T + 1)
         scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5  # (B, H, T, S)
         shares = scores.masked_fill(future, float("-inf")).softmax(dim=3)
         return self.out((shares @ v).transpose(1, 2).reshape(B, T, C))
-
-    # --8<-- [end:attention]
+        # --8<-- [end:attention]
 
 
 class Block(nn.Module):

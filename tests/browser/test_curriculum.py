@@ -80,6 +80,14 @@ def test_a_guess_is_kept_shown_beside_the_measurement_and_scored(opened, address
     assert page.locator(".score").count() == 0
 
 
+def test_a_guess_on_the_wrong_side_of_1_has_no_points(opened):
+    page = opened(DAY)
+    assert measured(page, "d02-slice") > 1.2
+    guess(page, "d02-slice", "1")
+    unfold(page, "d02-slice")
+    assert told(page, "d02-slice").endswith(": 0 of 10 points.")
+
+
 def test_who_looks_first_is_not_scored(opened):
     page = opened(DAY)
     unfold(page, "d02-slice")
@@ -95,6 +103,8 @@ def test_exercises_say_whether_a_figure_is_right(opened):
     for said, answer in ((exact, "Right."), (exact / 2, "Too small"), (exact * 2, "Too large")):
         guess(page, "d02-two", f"{said:.0f}")
         assert told(page, "d02-two").startswith(answer)
+    guess(page, "d02-two", f"{exact * 1000:.0f}")
+    assert "by a factor of 1000: a prefix" in told(page, "d02-two")
     # Within the range that stands in the fold, which is wider than the interval.
     low, high = (
         float(n)

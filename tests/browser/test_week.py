@@ -53,8 +53,11 @@ def test_a_week_is_guessed_kept_and_scored(opened, address):
             first = answers(page, name)[0]
             if unit:
                 factor = factors[(at + len(expected)) % len(factors)]
-                said[name] = f"{number(first, unit) * factor:.6f}"
-                points[name] = POINTS[factor]
+                measured = number(first, unit)
+                said[name] = f"{measured * factor:.6f}"
+                sided = unit == "×" and abs(measured - 1) > 0.05
+                across = sided and (measured * factor - 1) * (measured - 1) <= 0
+                points[name] = 0 if across else POINTS[factor]
                 guess(page, name, "1")
             else:
                 right = box(page, name).locator(".right").text_content()
@@ -97,10 +100,19 @@ def test_an_exercise_knows_the_answer_that_it_folds_away(opened, day):
     asked = boxes(page, ".calculate, .measure")
     for name, unit in asked.items():
         low, _, high = answers(page, name)[0].partition(" to ")
-        right = number(high or low, unit)
-        for factor, verdict in ((1, "Right."), (1 / 3, "Too small"), (3, "Too large")):
-            guess(page, name, f"{factor * right:.9f}")
-            assert told(page, name).startswith(verdict), (name, factor)
+        least, most = number(low, unit), number(high or low, unit)
+        for said, verdict in ((most, "Right."), (least / 3, "Too small"), (3 * most, "Too large")):
+            guess(page, name, f"{said:.9f}")
+            assert told(page, name).startswith(verdict), (name, said)
+
+
+def test_a_part_of_a_wave_is_not_taken_for_an_answer(opened):
+    page = opened("curriculum/day_02/")
+    waves = number(answers(page, "d02-thousand")[0], "waves")
+    guess(page, "d02-thousand", f"{waves - 0.3}")
+    assert told(page, "d02-thousand") == "Too small: a part of a wave takes as long as a whole one."
+    guess(page, "d02-thousand", f"{waves:.0f}")
+    assert told(page, "d02-thousand") == "Right."
 
 
 @pytest.mark.parametrize("day", DAYS)

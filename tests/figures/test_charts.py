@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from anatomy.figures.charts import grammar, loglog, plain, svg
+from anatomy import page
+from anatomy.figures.charts import figures, grammar, loglog, plain, svg
 from anatomy.judge import rows
 from anatomy.record import showing
 from anatomy.table import units
@@ -15,9 +16,9 @@ from tests.fakes import synthetic
 
 
 def table(experiment: str = "contiguity.bench", **wanted) -> list[dict]:
-    page = synthetic.showing()
-    found = page.find(experiment).recording.data["rows"]
-    return [rows.derived(row, page.ceilings) for row in rows.select(found, **wanted)]
+    shown = synthetic.showing()
+    found = shown.find(experiment).recording.data["rows"]
+    return [rows.derived(row, shown.ceilings) for row in rows.select(found, **wanted)]
 
 
 MATMUL = {"op": "matmul", "quantity": "gpu_warm"}
@@ -180,7 +181,7 @@ def test_what_the_schema_does_not_know_is_refused_in_tests_alone(tmp_path, monke
     drawing = drawn("ratios", table(**MATMUL))
 
     def misspelt(data, width):
-        return grammar.configured(grammar.alt.Chart().mark_point(sise=1))
+        return grammar.layered([grammar.alt.Chart().mark_point(sise=1)], width, 100)
 
     monkeypatch.setattr(plain, "ratios", misspelt)
     with pytest.raises(grammar.schemapi.SchemaValidationError, match="sise"):
@@ -221,16 +222,36 @@ def test_bars_have_time_and_rate_beside_them_and_the_colour_of_their_verdict():
     assert slow["colour"] == grammar.WORSE != points["contiguous"]["colour"]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_range_of_break_even_is_shaded_where_no_other_lies_on_it(count):
+    mark = {"low": 0.9, "high": 1.1, "value": 1.0, "hover": "", "shown": True}
+    points = [mark | {"series": name, "x": x} for name in "ab" for x in (1, 8)]
+    ranges = [{"series": name, "at": 2, "low": 1, "high": 8} for name in "ab"[:count]]
+    ticks = [(1, "1"), (8, "8")]
+    spec = loglog.payoff(points, ranges, ticks, 0.0, ("x", "y"), width=680)
+    kinds = [layer["mark"]["type"] for layer in spec["layer"] if "x2" in layer["encoding"]]
+    assert kinds.count("rect") == (count == 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rated"), [(None, True), (["variant", "share"], True), (["median_s"], False)]
+)
+def test_rates_stand_beside_times_unless_the_columns_have_none(monkeypatch, columns, rated):
+    seen = []
+    monkeypatch.setattr(figures, "_chart", lambda rows, chart: seen.extend(rows) or "")
+    figures.shown(table(**MATMUL), columns, "times", unfold=False)
+    assert any(row.get("rate") for row in seen) == rated
+
+
 @pytest.mark.parametrize("function", ["bars", "ratios"])
 def test_names_are_whole_beside_bars_and_on_a_phone_above_them(function):
     name = "torch.nn.functional.pad(A[:, 1:], (0, 1)) @ B0"
     rows_ = [row | {"variant": name} for row in table(**MATMUL)[1:2]]
     arguments = ["median_s"] if function == "bars" else []
-    axis = getattr(plain, function)(rows_, *arguments, width=680)["layer"]
-    limits = [
-        layer["encoding"]["y"]["axis"]["labelLimit"] for layer in axis if "y" in layer["encoding"]
-    ]
-    assert min(limits) > 6 * len(name)
+    spec = getattr(plain, function)(rows_, *arguments, width=680)
+    axes = [each["encoding"]["y"]["axis"] for each in spec["layer"] if "y" in each["encoding"]]
+    assert min(axis["minExtent"] for axis in axes) > 6 * len(name)
+    assert spec["config"]["axis"]["labelLimit"] == 0 and "labelLimit" not in axes[0]
     picture = svg.picture(drawn(function, rows_, *arguments), 330)
     assert name in re.sub(r"&[a-z]+;", "", picture).replace("\u200b", "")
 
@@ -265,6 +286,15 @@ def test_a_matrix_with_one_coordinate_is_one_chart():
     cells = [cell | {"variant": name} for name in "abc"]
     assert "facet" not in plain.matrix(cells, "m", "dtype", 0.01, width=680)
     assert "facet" in plain.matrix([*cells, cells[0] | {"by": 1}], "m", "dtype", 0.01, width=680)
+
+
+def test_a_table_of_one_variant_has_no_heading_that_names_it_and_no_interval_that_it_lacks():
+    which = {"by": ("m", "n", "k"), "op": "matmul", "quantity": "gpu_warm", "dtype": ["fp16"]}
+    with showing.using(synthetic.showing()):
+        one = page.matrix("contiguity.bench", "rate", variants=["contiguous"], m=[4096], **which)
+        some = page.matrix("contiguity.bench", "ratio", chart=False, m=[4096], **which)
+    assert "TFLOP/s" in one and ">contiguous<" not in one and "95% interval" not in one
+    assert ">sliced_offset_view<" in some and "95% interval" in some
 
 
 def test_between_alignments_a_sweep_has_steps():

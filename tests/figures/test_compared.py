@@ -2,13 +2,15 @@
 
 import re
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 
 from anatomy import page
 from anatomy.claims import differences
-from anatomy.figures.charts import clouds, grammar
-from anatomy.figures.compared import agreement
+from anatomy.figures.charts import clouds
+from anatomy.figures.compared import agreement, predictions
+from anatomy.judge import limits
 from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic, two_machines
@@ -39,8 +41,15 @@ def test_while_pages_are_collected_nothing_is_shown(root):
 
 def test_the_answer_counts_what_differs(root):
     text = shown("answer", root)
-    assert text.count("`toy-gpu` and `other-gpu`") == 1 and "turned round" in text
-    assert len(re.findall(r"\b\d+\b", text)) == 3, "no more are read at a glance"
+    assert "On the Toy GPU copies" in text and "as on the Other GPU" in text
+    assert "turned round" in text
+    sentences = text.split(". ")
+    numbers = [len(re.findall(r"\b\d[\d.]*×?(?= )", each)) for each in sentences]
+    assert len(sentences) == 3 and max(numbers) <= 3, "no more are read at a glance"
+
+
+def test_speeds_within_a_twentieth_are_alike():
+    assert predictions._beside(1.04) == "as fast" and predictions._beside(1.4) == "1.4× as fast"
 
 
 def test_each_part_is_under_its_heading_and_whole(root):
@@ -74,21 +83,40 @@ def test_limits_predict_times_beside_the_measured_ones(root):
 
 def test_another_machine_can_be_named(root):
     with using(synthetic.showing(root=root)):
-        assert "other-gpu" in page.compared(against="other-gpu")
+        assert "Other GPU" in page.compared(against="other-gpu")
         with pytest.raises(UnknownName):
             page.compared(against="nonesuch")
         with pytest.raises(UnknownName):
             page.compared("nonesuch")
 
 
-def test_intervals_that_no_reader_would_see_are_not_drawn():
-    point = {"x": 1.0, "value": 1.2, "series": "a", "hover": "one"}
-    wide = point | {"x_low": 0.5, "x_high": 2.0, "low": 0.6, "high": 2.4}
-    narrow = point | {"x_low": 0.999, "x_high": 1.001, "low": 1.199, "high": 1.201}
+def test_only_rows_near_their_limit_on_both_machines_say_what_follows_from_it():
+    def figure(old, new):
+        before, now = ({"limit": "copy", "bytes": 1e12 * s, "median_s": 1.0} for s in (old, new))
+        return SimpleNamespace(shift=SimpleNamespace(old_row=before, row=now))
 
-    def rules(*points):
-        spec = clouds.pairs([*points, point | {"x": 30.0}], ["a"], ("x", "y"), width=328)
-        return [each for each in spec["layer"] if each["mark"]["type"] == "rule"]
+    known = limits.Ceilings("toy", {"copy": limits.Ceiling("copy", 1e12, "B/s", "measured", "")})
+    shares = ((0.9, 0.85), (0.9, 0.5), (0.5, 0.9), (1.5, 0.9))
+    near = [predictions._near(figure(*both), (known, known)) for both in shares]
+    assert near == [True, False, False, False], "the last has its data in a cache"
 
-    assert rules(narrow) == [] and len(rules(wide)) == 2
-    assert grammar.members([wide]) == ["a"]
+
+def test_one_cause_of_several_claims_is_told_once(root, monkeypatch):
+    names = re.findall(
+        r"<code>([a-z0-9-]+)</code>(?:</a>)? <span class=.source", shown("verdicts", root)
+    )
+    told = {"other-gpu and toy-gpu": dict.fromkeys(names[:2], "Its kernels differ.")}
+    monkeypatch.setattr(differences, "causes", lambda: told)
+    text = shown("verdicts", root)
+    assert len(names) > 1 and text.count("Its kernels differ.") == 1
+    assert text.count("Cause: as above.") == 1
+
+
+def test_a_chart_of_what_moved_reaches_from_half_to_twice_and_farther_if_need_be():
+    def ends(*values, reach=1.0):
+        points = [{"x": 1.0, "value": value, "series": "a"} for value in values]
+        spec = clouds.moved(points, ["a"], ("x", "y"), reach, width=328)
+        return spec["layer"][-1]["encoding"]["y"]["scale"]["domain"]
+
+    low, high = ends(1.01)
+    assert low < 0.5 and high > 2 and ends(8.0)[1] > 8 and ends(1.0, reach=5.0)[0] < 0.2

@@ -111,6 +111,23 @@ def test_costs_that_are_no_line_stray_from_it():
     assert curves.line(lengths, bent).strays > 0.1
 
 
+def graphs(*medians):
+    return [
+        {"op": "graph", "quantity": "step_wall", "role": "variant", "kernel_count": 10**power}
+        | {"median_s": median, "low_s": median / 1.1, "high_s": 1.2 * median}
+        for power, median in enumerate(medians)
+    ]
+
+
+def test_a_kernel_more_costs_what_the_longest_graphs_differ_by():
+    bent = graphs(8e-6, 10e-6, 100e-6, 1000e-6)  # the host is the slower side of the first two
+    found = curves.each_kernel(bent, "step_wall")
+    assert found.median == pytest.approx(1e-6)
+    assert (found.low, found.high) == pytest.approx((1e-6 / 1.1, 1.2e-6))
+    assert curves.each_kernel(bent[:1], "step_wall") is None
+    assert curves.each_kernel(bent, "gpu_warm") is None
+
+
 @pytest.mark.parametrize(("lengths", "blocks"), [((), []), ((10,), [[1e-6]]), ((1, 10), [[], []])])
 def test_a_line_through_too_little_is_none(lengths, blocks):
     assert curves.line(lengths, blocks) is None
@@ -133,7 +150,7 @@ def test_the_command_tells_ceilings_corners_cache_and_floors(tmp_path, monkeypat
     told = capsys.readouterr().out
     for part in ("copy", "write", "matmul fp8", "FLOP/B", "Cache of 64.0 MiB", "wait: item"):
         assert part in told, part
-    assert "each kernel of a graph" in told and "Not recorded yet" not in told
+    assert "each kernel more of a long graph" in told and "Not recorded yet" not in told
     corner = synthetic.FLOPS_PER_S["tf32"] / ceilings.RATES["copy"][1]
     assert f"tf32 {corner:.0f}" in told
 

@@ -334,6 +334,9 @@ def test_no_name_covers_another_or_a_mark_or_leaves_the_plot(seed):
     assert [label.text for label in found] == names
     for one, other in combinations(found, 2):
         assert one.box.covers(other.box) == 0
+        left, right = sorted((one.box, other.box), key=lambda box: box.left)
+        beside = min(left.bottom, right.bottom) > max(left.top, right.top)
+        assert not beside or right.left - left.right >= labels.APART, "two names read as one"
     for label in found:
         assert label.box.left >= 0 and label.box.right <= size[0]
         assert label.box.top >= 0 and label.box.bottom <= size[1]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from anatomy.figures.charts import loglog
 from anatomy.figures.tradeoffs import growth
 from anatomy.figures.tradeoffs.breakeven import Wanted
 from tests.fakes import payoff_rows as made
@@ -42,3 +43,23 @@ def test_bytes_over_a_wide_range_are_named_by_powers_of_four():
     few = [(96 * kib, "96.0 KiB"), (192 * kib, "192 KiB")]
     assert growth._ticks("working_set_bytes", [size for size, _ in few]) == few
     assert growth._ticks("tokens", [1, 4096]) == [(1, "1"), (4096, "4096")]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "named"),
+    [
+        ("peak_bytes", [2**17, 2**33], True),
+        ("peak_bytes", [2**30, 2**33], False),
+        ("peak_bytes", [512, 2**33], False),
+        ("median_s", [2**17, 2**33], False),
+    ],
+)
+def test_bytes_too_far_apart_for_one_unit_are_named_on_the_axis(column, values, named):
+    assert growth._needs_names(values, column) == named
+    points = [
+        {"series": "a", "x": x, "value": y, "low": y, "high": y, "hover": ""}
+        for x, y in enumerate(values, 1)
+    ]
+    ticks = [(x, str(x)) for x in (1, 2)]
+    axis = loglog.growth(points, [], ticks, ("x", "y"), named, width=680)["layer"][0]
+    assert ("MiB" in axis["encoding"]["y"]["axis"].get("labelExpr", "")) == named

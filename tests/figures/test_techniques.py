@@ -72,7 +72,7 @@ def test_a_cell_whose_ordinary_way_was_host_paced_says_so(root):
     def asked(seconds):
         def change(row):
             if row.get("role") == "control":
-                row |= {"enqueue_s": seconds, "busy_s": 1e-3}
+                row |= {"enqueue_s": seconds, "busy_s": 1e-6 / seconds}
 
         return change
 

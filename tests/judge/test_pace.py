@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anatomy.judge import pace, payback
+from anatomy.judge import pace, payback, rows
 from anatomy.judge.comparisons import Circumstances
 
 
@@ -19,7 +19,9 @@ from anatomy.judge.comparisons import Circumstances
     ],
 )
 def test_a_step_is_bound_by_the_host_the_gpu_or_the_gaps_between_kernels(row, said):
-    assert pace.bound_in_words(row | {"paced_by": pace.of_step(row)}) == said
+    row |= {"paced_by": pace.of_step(row)}
+    assert pace.bound_in_words(row) == said
+    assert rows.derived(row, None)["bound"] == said  # what a page refers to
 
 
 def chains(slopes: list[float]) -> list[dict]:

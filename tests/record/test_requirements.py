@@ -131,21 +131,24 @@ def test_turing_has_no_bf16_no_tf32_and_no_fp8():
 
 
 def test_what_was_recorded_fits_into_what_is_required():
-    """Both peaks, of tensors and of what the allocator held, where they are in a recording. Of
-    attention it is the way with most memory, which says itself where that is not there."""
+    """Both peaks, of tensors and of what the allocator held, where they are in a recording. No more
+    is asked for than a few times what the largest way took, or what all ways took together, for
+    they may stand side by side. Of attention it is the way with most memory, which says itself
+    where that is not there."""
     compared = set()
     on = Capacity(None, (9, 0), 60 * 2**20)
     for found in recording.all_recordings(RECORDINGS, "nvidia-h200"):
         wanted = requirements.required(found.experiment, found.params, on)
         needs = {each.op: each for each in wanted or ()}
-        peaks: dict[str, int] = {}
+        peaks: dict[str, list[int]] = {}
         for row in found.rows:
             op, own = row.get("op"), "attention" in f"{found.experiment} {row.get('op')}"
             told = [row.get(name) or 0 for name in ("total_peak_bytes", "reserved_bytes")]
             if op in needs and any(told) and not own:
-                peaks[op] = max(peaks.get(op, 0), *told)
-        for op, most in peaks.items():
-            assert most <= needs[op].needed <= max(8 * most, 16 * GIB), (found.experiment, op)
+                peaks.setdefault(op, []).append(max(told))
+        for op, every in peaks.items():
+            most = max(8 * max(every), sum(every), 16 * GIB)
+            assert max(every) <= needs[op].needed <= most, (found.experiment, op)
             compared.add(found.experiment)
     assert len(compared) >= 6
 

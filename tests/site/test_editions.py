@@ -310,7 +310,7 @@ def test_the_ledger_lends_nobody_a_verdict(root, monkeypatch):
     assert ledger.counted(showing(root), there) == synthetic.MACHINE
     answer = shown(root, "ledger", "answer")
     assert "of 1 claims that were decided on" in answer and "1 hold," in answer
-    assert "The recordings of <code>second-gpu</code> decide none yet." in answer
+    assert "The recordings of the Second GPU decide none yet." in answer
 
 
 def test_inline_numbers_and_limits_bear_the_other_machines_name(root, tmp_path):

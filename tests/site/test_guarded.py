@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from anatomy.figures.text import inline
+from anatomy.figures.text import inline, values
 from anatomy.record import bounded, signatures
 from anatomy.record.showing import PageError
 from anatomy.site.building import Building
@@ -132,7 +132,7 @@ def test_ordinary_brackets_stay(text):
 
 
 def test_a_reference_that_breaks_is_an_error_of_its_page(monkeypatch):
-    monkeypatch.setattr(inline.units, "format_value", lambda *given: 1 / 0)
+    monkeypatch.setattr(values.units, "format_value", lambda *given: 1 / 0)
     _, wrong = inline.replace(synthetic.showing(), f"[[{BENCH}.sliced_offset_view.ratio | .2f]]")
     assert len(wrong) == 1
     assert wrong[0].startswith("page.md:1: ") and "failed with ZeroDivisionError" in wrong[0]

@@ -61,6 +61,9 @@ def test_a_day_has_its_place_its_time_and_tomorrow(tmp_path):
         ("60", "the-experiment", "experiment"),
         ("60", "exercises", "exercises"),
     ]
+    assert '<a href="#predict-first">3 guesses first</a>' in html.partition('class="lead"')[0]
+    tags = r'class="admonition takeaway">.*?</div>\s*<p class="said-once"'
+    assert re.search(tags, html, re.DOTALL)
     assert html.index('class="lead"') < html.index('class="spent"') < html.index("outcomes")
     tomorrow = re.search(r'<aside class="tomorrow".*?</aside>', html)[0]
     assert "Day 3: Kernels and launches" in tomorrow and "not written yet" in tomorrow

@@ -11,8 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.utils import cpp_extension
 
 import make
+from anatomy.chapters.launches import launches
 from anatomy.cli import text as terminal
 from anatomy.diagnosis import profiles, steps
 from anatomy.machine import host, versions
@@ -69,6 +71,12 @@ def _(monkeypatch, tmp_path):
     return without_cuda(monkeypatch, "13.0", visible="")
 
 
+@way("The command is not found")
+def _(monkeypatch, tmp_path):
+    typed = ["/bin/bash", "-c", "pytorch-gpu-anatomy"]
+    return subprocess.run(typed, env={"PATH": str(tmp_path)}, capture_output=True, text=True).stderr
+
+
 @way("PyTorch is missing")
 def _(monkeypatch, tmp_path):
     monkeypatch.setattr(versions, "torch_build", lambda: versions.Build(versions.NO_TORCH))
@@ -107,6 +115,18 @@ def _(monkeypatch, tmp_path):
     brief = {"settle_cap_s": 0.05, "block_s": 0.001}
     found = steps.diagnose(lambda: weight @ weight, device="cpu", **brief)
     return next(each for each in found.warnings if "profile" in each)
+
+
+@way("nvcc is missing")
+def _(monkeypatch, tmp_path):
+    monkeypatch.setattr(cpp_extension, "CUDA_HOME", None)
+    return said(launches._from_cpp)
+
+
+@way("An exercise is still to be written")
+def _(monkeypatch, tmp_path):
+    check = CHECKOUT / "snippets" / "days" / "day_02" / "check.py"
+    return subprocess.run([sys.executable, str(check)], capture_output=True, text=True).stderr
 
 
 @way("torch.compile finds no compiler")

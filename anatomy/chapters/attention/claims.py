@@ -3,7 +3,7 @@
 from itertools import product
 
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
-from anatomy.claims.table import Table, trusted
+from anatomy.claims.table import Table, quotient, time_of, trusted
 from anatomy.judge.exponents import power_fit
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -15,6 +15,8 @@ WRITTEN_OUT = ("manual", "math")
 FEW_PEAKS = "fewer than two lengths have a peak that the allocator counted"
 CLAIMED_EXPONENTS = {"flash": 1, "manual": 2}  # of memory over length
 LOW, HIGH = 2, 4  # the speed-up that the seed names
+SHORTER, LONGER = 8192, 16384  # two lengths, the second with four times the scores
+QUADRUPLE = 3.6, 4.4  # four times as long, within a tenth
 NEAR = 0.1  # a fitted exponent within this of a whole number is called that number
 FORWARD = ("forward", "forward, causal")  # directions without the backward pass
 NO_KERNELS = ("Memset", "Memcpy")  # entries of a list of kernels that are none
@@ -97,3 +99,22 @@ def sdpa_is_one_kernel(table: Table) -> Finding:
     return cases.finding(
         f"Kernels of one forward call without memsets, by backend: {'; '.join(counts)}."
     )
+
+
+@claim(
+    OVER_LENGTH,
+    statement="Unfused attention takes four times as long over 16384 tokens as over 8192.",
+    topic="attention",
+    measures="time at N = 16384 / at N = 8192",
+)
+def unfused_attention_quadruples(table: Table) -> Finding:
+    """Time of one unfused forward call at N = 16384 over that at N = 8192 is 4, within a tenth."""
+    cases = Cases()
+    with cases.at(direction="forward") as case:
+        found = [table.select(variant="manual", op=f"forward N={n}") for n in (SHORTER, LONGER)]
+        if not all(found):
+            raise Unmeasured("one of the two lengths was not tried")
+        shorter, longer = (time_of(each[0]) for each in found)
+        grown = quotient(longer, shorter)
+        case(grown.within(*QUADRUPLE), grown, grown.text)
+    return cases.finding(f"Twice the length takes so many times as long: {cases.said()}.")

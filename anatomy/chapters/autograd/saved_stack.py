@@ -92,7 +92,7 @@ def _stacks(sheet: Canvas, stacks: Mapping[str, Sequence[Held]]) -> None:
         wide = min(across - 28, 300.0)
         ground = top + 30 + TALL
         _arrows(sheet, x, wide, ground)
-        y = ground
+        y, nameless = ground, []
         for each in _together(stack, least=most * NAMED / TALL):
             if each.bytes < LEAST * most:
                 continue
@@ -104,12 +104,16 @@ def _stacks(sheet: Canvas, stacks: Mapping[str, Sequence[Held]]) -> None:
                 inside[0], y, inside[1], high - 1, fill=fill, opacity=0.3, edge=fill, round_=1
             )
             if high < NAMED:
+                nameless.append(f"{each.name} {units.byte_count(each.bytes)}")
                 continue
             size = 11 if high > 13.5 else 10
             line = y + (high - 1) / 2 + 0.36 * size
             sheet.words(inside[0] + 6, line, each.name, size=size, bold=each.attention)
             end = inside[0] + inside[1] - 6
             sheet.words(end, line, units.byte_count(each.bytes), size=size, anchor="end")
+        if nameless:
+            said = f"without a name: {', '.join(nameless)}"
+            sheet.words(x + 1, ground + 30, said, size=11, colour=MUTED)
 
 
 def _together(stack: Sequence[Held], least: float) -> list[Held]:

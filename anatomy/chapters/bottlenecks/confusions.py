@@ -1,5 +1,6 @@
 """The confusion matrix of the bottleneck classifier, and the evidence behind each of its cells."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
@@ -10,14 +11,15 @@ from anatomy.figures import framing, tables
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
-from anatomy.table import units
+from anatomy.table import kernel_names, units
 from anatomy.table.errors import UnknownName
 
 EXPERIMENT = "bottlenecks.confusion"
 # Who names the bottleneck: column of the table, and what it is called.
 JUDGES = {"found": "diagnose", "seed_says": "the inherited three kinds"}
 # How the lines begin that name the cause, say what it takes, and what to change.
-FIRST_READ = ("bottleneck:", "It waits for the GPU", "try next:")
+FIRST_READ = ("bottleneck:", "A step takes", "It waits for the GPU", "try next:")
+_KERNEL = re.compile(r"^(\s+[\d.]+%\s+[\d.]+ ×\s+)(.+)$")  # of a report: share, how often, name
 NAMEABLE = {"seed_says": (COMPUTE, MEMORY, LAUNCH)}  # kinds that a judge can name, if not all
 SHARES = {
     "idle_share": "GPU idle",
@@ -90,6 +92,11 @@ def _name(row: Row, column: str) -> str:
     return (row.get(column) or units.NOT_MEASURED) + doubt
 
 
+def _named(line: str) -> str:
+    """A line of a report, the kernel on it by its short name: a template's fills a phone."""
+    return _KERNEL.sub(lambda found: found[1] + kernel_names.short(found[2]), line)
+
+
 def _reports(table: Sequence[Row], op: str | None) -> str:
     """What `diagnose` said of one workload, or of all that it did not name as they were built."""
     there = {row["op"]: row for row in _built(table)}
@@ -99,7 +106,7 @@ def _reports(table: Sequence[Row], op: str | None) -> str:
     wanted = [there[op]] if op else doubtful
     if not wanted:
         return "<p>Every workload was called what it was built as, without a doubt.</p>"
-    texts = (escape("\n".join(row.get("report") or ())) for row in wanted)
+    texts = (escape("\n".join(map(_named, row.get("report") or ()))) for row in wanted)
     return "".join(f'<pre class="told"><code>{text}</code></pre>' for text in texts)
 
 

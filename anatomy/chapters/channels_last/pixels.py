@@ -30,7 +30,7 @@ class Layout(NamedTuple):
 LAYOUTS = (
     Layout(
         "NCHW",
-        "x",
+        "NCHW",
         "strides (CHW, HW, W, 1)",
         PIXELS,
         1,

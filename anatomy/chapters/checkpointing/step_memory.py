@@ -2,11 +2,12 @@
 gradients that replace them in the backward pass, with and without checkpoints."""
 
 from collections.abc import Mapping, Sequence
+from math import floor, log2
 from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, MUTED, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
@@ -15,6 +16,7 @@ from anatomy.table import units
 CONTROL, CHECKPOINTED = "none", "every layer"
 NEEDED = ("median_s", "peak_bytes", "activation_bytes", "total_peak_bytes")
 TALL = 150.0  # pixels of the highest peak
+AXIS = 48.0  # pixels of the sizes at the left
 BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "tf32": 4}
 
 
@@ -81,9 +83,10 @@ def _title(row: Row) -> str:
     return "keeps everything" if row["variant"] == CONTROL else "checkpoint at every layer"
 
 
-def _said(row: Row) -> str:
+def _said(row: Row, *, speed: bool = True) -> str:
     time = units.seconds(row["median_s"], most=3)
-    more = "" if row["variant"] == CONTROL else f", {rows.speed_in_words(row, short=True)}"
+    compared = speed and row["variant"] != CONTROL
+    more = f", {rows.speed_in_words(row, short=True)}" if compared else ""
     return f"peak {units.byte_count(row['peak_bytes'])}, {time}{more}"
 
 
@@ -94,18 +97,19 @@ def _panels(sheet: Canvas, pair: Sequence[Row]) -> None:
     beside = sheet.width > 500
     gap = 26.0
     # One scale for both: beside each other they share the width.
-    room = sheet.width - gap if beside else sheet.width - 2
+    room = sheet.width - AXIS - (gap if beside else 2)
     unit = room / (sum(lengths) if beside else max(lengths))
-    scale = TALL / max(row["peak_bytes"] for row in pair)
-    x, top = 0.0, 0.0
+    highest = max(row["peak_bytes"] for row in pair)
+    scale = TALL / highest
+    x, top = AXIS, 0.0
     for number, (row, moments) in enumerate(zip(pair, courses, strict=True)):
         colour = (BAD, GOOD)[number]
         sheet.words(x + 1, top + 13, _title(row), bold=True)
-        said = _said(row).replace("peak ", "", 1)
-        sheet.words(x + 1, top + 31, f"peak {said}", colour=colour, bold=True)
+        sheet.words(x + 1, top + 31, _said(row, speed=False), colour=colour, bold=True)
         ground = top + 46 + TALL
-        _course(sheet, x + 1, ground, unit, scale, moments)
         end = x + 1 + unit * lengths[number]
+        _sizes(sheet, (x + 1, end), ground, scale, highest, named=x == AXIS)
+        _course(sheet, x + 1, ground, unit, scale, moments)
         peak = ground - scale * row["peak_bytes"]
         sheet.line((x + 1, peak), (end, peak), colour=colour, thick=1.6, dashed=True)
         if beside:
@@ -113,6 +117,26 @@ def _panels(sheet: Canvas, pair: Sequence[Row]) -> None:
         else:
             top = sheet.height + 16
     _key(sheet)
+
+
+def _sizes(
+    sheet: Canvas,
+    ends: tuple[float, float],
+    ground: float,
+    scale: float,
+    highest: float,
+    *,
+    named: bool,
+) -> None:
+    """Lines at four to eight round sizes, with their names at the left if they are `named`."""
+    step = 2 ** (floor(log2(highest)) - 2)
+    for size in range(0, floor(highest) + 1, step):
+        y = ground - scale * size
+        sheet.line((ends[0], y), (ends[1], y), colour=LINE, thick=1)
+        if named:
+            number, unit = units.byte_count(size).split()
+            text = f"{float(number):g} {unit}" if size else "0"
+            sheet.words(ends[0] - 5, y + 4, text, size=11, colour=MUTED, anchor="end")
 
 
 def _course(

@@ -15,7 +15,7 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
-SHOWN = 132  # sectors: those of a warp at the largest stride, and of the largest offset
+LEAST_SHOWN = 40  # sectors
 TERA = 1e12  # bytes per second, the chart's unit
 LANE, SAID, BAR = 52.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
 
@@ -85,7 +85,7 @@ def _named(place: tuple[int, int]) -> str:
 
 
 def _rate(row: Row) -> str:
-    return "" if units.missing(row["rate"]) else units.rate(row["rate"], "B/s")
+    return "" if units.missing(row["rate"]) else rows.printed(row, "rate")
 
 
 def _said(place: tuple[int, int], row: Row | None) -> str:
@@ -96,6 +96,7 @@ def _said(place: tuple[int, int], row: Row | None) -> str:
 
 def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
     desk = sheet.width > 500
+    shown = max(LEAST_SHOWN, *(1 + max(sectors(*place)) for place in said))
     for number, (place, text) in enumerate(said.items()):
         top = number * (LANE if desk else LANE + SAID) + 14
         sheet.words(0, top, _named(place), bold=True)
@@ -104,16 +105,16 @@ def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
             top += SAID
         ends = {"anchor": "end"} if desk else {}
         sheet.words(sheet.width if desk else 0, top, text, colour=colour, bold=True, **ends)
-        _sectors(sheet, top + 9, sectors(*place), colour)
+        _sectors(sheet, top + 9, sectors(*place), colour, shown)
     key = "a box is a sector of 32 bytes, four are a line; in full colour what was asked for"
     sheet.paragraph(0, sheet.height + 16, sheet.width, key, colour=MUTED, size=11)
     sheet.space(4)
 
 
-def _sectors(sheet: Canvas, top: float, touched: Mapping[int, int], colour: str) -> None:
+def _sectors(sheet: Canvas, top: float, touched: Mapping[int, int], colour: str, most: int) -> None:
     """A strip of memory: sectors that move are light, and dark as far as they are used."""
-    wide = sheet.width / SHOWN
-    for sector in range(SHOWN):
+    wide = sheet.width / most
+    for sector in range(most):
         box = sector * wide, wide - (0.8 if sector % 4 == 3 else 0.2)
         fill, opacity = (colour, 0.4) if sector in touched else (LINE, 0.4)
         sheet.box(box[0], top, box[1], BAR, round_=0.0, fill=fill, opacity=opacity)

@@ -4,10 +4,20 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from anatomy.claims import NOT_MEASURABLE, Case, Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims import (
+    NOT_MEASURABLE,
+    Case,
+    Cases,
+    Finding,
+    Measured,
+    Need,
+    Unmeasured,
+    answer,
+    claim,
+)
 from anatomy.claims.cases import between
 from anatomy.claims.findings import NEAR
-from anatomy.claims.pace import listed, pace
+from anatomy.claims.pace import GPU, HOST, listed, pace
 from anatomy.claims.table import (
     Table,
     bytes_over,
@@ -15,6 +25,7 @@ from anatomy.claims.table import (
     over_control,
     quotient,
     speed_up,
+    time_of,
     trusted,
     with_verdict,
 )
@@ -175,6 +186,18 @@ def graph_breaks_kill(breaks: Table) -> Finding:
             seen = f"{row['chain']} with {row['variant']} {with_verdict(row)}"
             case(ratio.at_least(KILLED), ratio, "" if units.missing(row.get("break_s")) else seen)
     return cases.finding(f"Time over that without a break: {cases.said()}.")
+
+
+@claim(
+    BREAKS,
+    statement="A fused chain of large elementwise layers waits for the CPU.",
+    topic="torch.compile",
+)
+def fused_chain_waits_for_the_cpu(breaks: Table) -> Finding:
+    """The host paces the compiled chain of large elementwise layers without a break."""
+    row = breaks.measured("0 breaks", op="large elementwise")
+    outcome = {HOST: True, GPU: False}.get(pace(row))
+    return answer(outcome, f"The chain takes {time_of(row).text}, {pace(row)}.")
 
 
 @claim(DETECTION)

@@ -8,6 +8,7 @@ from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, QUIET, Canvas
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
+from anatomy.record import occasions as kept
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
@@ -16,15 +17,17 @@ STEP = 0.01  # of the axis of ratios
 # Orders of the three in the blocks of one process, as `compare` has them by default; a test holds
 # them against `measure.blocks`, which needs torch.
 ORDERS = ((0, 2, 1), (2, 0, 1), (1, 2, 0), (0, 1, 2), (1, 0, 2), (2, 1, 0))
-PLOT = 120.0  # pixels: height of the plot of ratios
+PLOT, TALL = 120.0, 150.0  # pixels: height of the plot of ratios, on a phone and on a desk
 
 
 class Trio(NamedTuple):
     """Control, variant and the control again, of one comparison; in the order they are sampled."""
 
     control: Row
-    variant: Row
+    variant: Row  # with the interval and the verdict of all occasions
     again: Row
+    # The variant by this occasion's blocks alone; None where there was no other.
+    now: Row | None = None
 
     @property
     def count(self) -> int:
@@ -46,7 +49,7 @@ class Trio(NamedTuple):
 def recorded(table: Sequence[Row]) -> Trio:
     """The rows of one operation and quantity that the diagram draws."""
     by_role = {row["role"]: row for row in table}
-    if len(table) != len(Trio._fields) or set(by_role) != {"control", "variant", "again"}:
+    if len(table) != 3 or set(by_role) != {"control", "variant", "again"}:
         raise BadParameter(
             "the diagram draws a control, its duplicate and one variant beside them."
         )
@@ -72,12 +75,16 @@ def interleaved(
 
     def draw() -> str:
         trio = recorded(rows.select(found.recording.rows, op=op, quantity=quantity))
+        if trio.variant.get("occasions", 1) > 1:
+            alone = kept.alone(found.recording).rows
+            trio = trio._replace(now=recorded(rows.select(alone, op=op, quantity=quantity)).variant)
         variant = trio.variant["variant"]
         label = (
             f"{trio.count} blocks, each with the control, {variant} and the control again in a "
             f"changing order. In each block both are divided by the control. The control again: "
-            f"{_interval(trio.again)}. {variant}: {_interval(trio.variant)}, "
-            f"{trio.variant['verdict']}."
+            f"{_interval(trio.again)}. {variant}: "
+            + "; ".join(f"{when}{_interval(row)}, {row['verdict']}" for when, row in _told(trio))
+            + "."
         )
         return canvas.both(lambda sheet: _drawn(sheet, trio), label)
 
@@ -103,16 +110,32 @@ def _drawn(sheet: Canvas, trio: Trio) -> None:
     if not desk:
         sheet.words(1, bottom + 22, "3. Interval and verdict", bold=True)
         bottom += 26
-        for row in (trio.variant, trio.again):
-            _say(sheet, 12, bottom + 16, 16, row)
+        for first, row in _lines(trio):
+            _say(sheet, 12, bottom + 16, 16, row, first)
             bottom += 52
+
+
+def _told(trio: Trio) -> list[tuple[str, Row]]:
+    """The variant on this occasion and on all of them, where there are several."""
+    if trio.now is None:
+        return [("", trio.variant)]
+    return [("now ", trio.now), ("on another day, card and host ", trio.variant)]
+
+
+def _lines(trio: Trio) -> list[tuple[str, Row]]:
+    """What stands over each interval, as they stand from the left."""
+    name = trio.variant["variant"]
+    several = [f"{name}, now:", "another day and host:"]
+    heads = several if trio.now else [f"{name}:"]
+    told = zip(heads, (row for _, row in _told(trio)), strict=True)
+    return [("control / control", trio.again), *told]
 
 
 def _legend(sheet: Canvas, trio: Trio, y: float) -> float:
     """What the colours are; returns the line under them."""
     x = 1.0
     called = f"the control, {trio.control['variant']}", trio.variant["variant"], "the control again"
-    for row, words in zip(trio, called, strict=True):
+    for row, words in zip(trio[:3], called, strict=True):
         if x + 18 + canvas.wide(words, 11) > sheet.width:
             x, y = 1.0, y + 18
         _cell(sheet, x, y - 10, 13, row["role"])
@@ -134,7 +157,7 @@ def _blocks(sheet: Canvas, trio: Trio, left: float, right: float, y: float) -> N
     """Each block's parts in the order that they are asked in, with the block's number."""
     orders = ORDERS
     each = (right - left) / trio.count
-    wide = (each - 5) / len(trio)
+    wide = (each - 5) / 3
     sheet.words(1, y + 12, "block", size=11, colour=MUTED)
     for number in range(trio.count):
         for place, index in enumerate(orders[number % len(orders)]):
@@ -154,17 +177,19 @@ def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> f
     series = (trio.again, trio.variant)
     spans = [x for row in series for x in (*trio.ratios(row), row["ratio_low"], row["ratio_high"])]
     floor = trio.again["noise_floor"]
-    low, high = min(*spans, 1 - floor) - 0.002, max(*spans, 1 + floor) + 0.002
+    low = (min(*spans, 1 - floor) // STEP) * STEP
+    high = (max(*spans, 1 + floor) // STEP + 1) * STEP
+    tall_plot = PLOT if sheet.width < 500 else TALL
 
     def at(ratio: float) -> float:
-        return top + (high - ratio) / (high - low) * PLOT
+        return top + (high - ratio) / (high - low) * tall_plot
 
-    end = sheet.width - 1 if sheet.width < 500 else right + 52
+    end = sheet.width - 1 if sheet.width < 500 else right + 72
     tall = at(1 - floor) - at(1 + floor)
     sheet.box(left, at(1 + floor), end - left, tall, fill=QUIET, opacity=0.3)
     for step in range(-50, 51):
         tick = 1 + step * STEP
-        if low < tick < high:
+        if low <= tick <= high:
             look = {"colour": LINE, "thick": 1} if step else {"colour": MUTED, "thick": 1.6}
             sheet.line((left, at(tick)), (end, at(tick)), **look)
             y, text = at(tick) + 4, f"{tick:.2f}"
@@ -174,20 +199,21 @@ def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> f
         for number, ratio in enumerate(trio.ratios(row)):
             x = left + (number + 0.5) * each + shift
             sheet.box(x - 3, at(ratio) - 3, 6, 6, round_=3, **_look(row["role"]))
-    for row, x in zip(series, (right + 18, right + 38), strict=True):
-        look, ends = _look(row["role"]), [at(row[name]) for name in ("ratio_low", "ratio_high")]
+    for number, (first, row) in enumerate(_lines(trio)):
+        x, look = right + 14 + 20 * number, _look(row["role"])
+        ends = [at(row[name]) for name in ("ratio_low", "ratio_high")]
         sheet.line(*((x, y) for y in ends), colour=look["edge"], thick=3)
         sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, round_=4.5, **look)
         if sheet.width > 500:
-            _say(sheet, right + 60, sum(ends) / 2 - 6, 15, row)
-    return top + PLOT
+            _say(sheet, right + 80, top + 12 + 50 * number, 15, row, first)
+    return top + tall_plot
 
 
-def _say(sheet: Canvas, x: float, y: float, step: float, row: Row) -> None:
-    """What is said of an interval, from the line `y` on; the first line and a verdict are bold."""
+def _say(sheet: Canvas, x: float, y: float, step: float, row: Row, first: str) -> None:
+    """What is said of an interval, from the line `y` on; `first` and a verdict are bold."""
     floor = f"noise floor {units.percent(row['noise_floor'], 2)}"
     again, colour = row["role"] == "again", _look(row["role"])["edge"]
-    first, last = ("control / control", floor) if again else (row["variant"] + ":", row["verdict"])
+    last = floor if again else row["verdict"]
     for line, (text, bold) in enumerate(
         [(first, True), (_interval(row), False), (last, not again)]
     ):

@@ -20,9 +20,12 @@ APART = "1% apart"
 WAYS = {
     "verdict": "one process",
     f"verdict of {standings.TOGETHER} processes": f"{standings.TOGETHER} processes",
-    APART: "figures",
+    APART: OURS,
 }
+# Over the ways that our verdicts tell by, and over those by which all stopwatches can be compared.
+OURS_ALONE, ALL_ALIKE = "compare, by its verdict", "all alike, by figures more than 1% apart"
 ROW, BAR, GAP = 40.0, 14.0, 22.0  # pixels: of a way, of its bars, and between the columns
+HEAD = 26.0  # pixels: of a heading over some ways
 BESIDE = 66.0  # pixels: for a count behind its bar
 
 
@@ -31,18 +34,20 @@ class Way(NamedTuple):
 
     name: str
     ours: bool
+    group: str
     told: dict[str, tuple[int, int]]
 
 
 def ways(errors: pd.DataFrame) -> list[Way]:
     """Ours by its verdicts and by its figures, then the others by theirs, of `Contest.errors`."""
-    asked = [(OURS, by, f"{OURS}, {words}") for by, words in WAYS.items()]
+    asked = [(OURS, by, words) for by, words in WAYS.items()]
     others = [name for name in dict.fromkeys(errors.variant) if name != OURS]
     found = []
     for variant, by, name in [*asked, *((name, APART, name) for name in others)]:
         rows = where(errors, variant=variant, by=by)
         if told := {row.kind: (int(row.hits), int(row.count)) for row in rows.itertuples(False)}:
-            found.append(Way(name, variant == OURS, told))
+            group = ALL_ALIKE if by == APART else OURS_ALONE
+            found.append(Way(name, variant == OURS, group, told))
     return found
 
 
@@ -52,7 +57,8 @@ def mistakes(errors: pd.DataFrame) -> str:
     if not there:
         return ""
     said = (
-        f"{way.name}: " + ", ".join(f"{_count(way.told[k])} {HEADS[k][0]}" for k in way.told)
+        f"{way.group}: {way.name}: "
+        + ", ".join(f"{_count(way.told[k])} {HEADS[k][0]}" for k in way.told)
         for way in there
     )
     return canvas.both(lambda sheet: _draw(sheet, there), "; ".join(said))
@@ -70,8 +76,12 @@ def _draw(sheet: Canvas, there: Sequence[Way]) -> None:
         x = at * (each + GAP)
         sheet.words(x, 14, head, bold=True, size=13)
         sheet.words(x, 29, BETTER[kind], colour=MUTED, size=11)
-    for number, way in enumerate(there):
-        top = 42 + number * ROW
+    top, group = 42.0 - ROW, ""
+    for way in there:
+        top += ROW
+        if way.group != group:
+            group, top = way.group, top + HEAD
+            sheet.words(0, top - 8, group, bold=True, colour=INK, size=12)
         sheet.words(0, top + 11, way.name, code=True, bold=way.ours, colour=INK)
         for at, (kind, (_, colour)) in enumerate(HEADS.items()):
             if kind not in way.told:

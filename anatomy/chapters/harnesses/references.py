@@ -33,18 +33,19 @@ def target(showing: Showing, name: str, spec: str) -> str:
     return (escape(texts[spec]) if spec else chip) + spans.marks(*calls)
 
 
-# What is said of our bias: of all workloads, or of the one whose clock the power cap lowers.
-MOST, CAPPED = "most", "power-limited"
+# What is said of our bias: of long kernels, of short ones, or of the one whose clock the power cap
+# lowers, which is in neither: its record ran in another state of the card.
+LONG, SHORT, CAPPED = BIASES = "long", "short", "power-limited"
 LONG_MATMUL = "W8 matmul 8192"
 
 
 @reference("bias")
 def bias(showing: Showing, name: str, spec: str) -> str:
-    """`[[bias: most]]`, how far our stopwatch's GPU times lie from the kernels' record at most, of
-    all workloads; `power-limited`, how much too short it finds the matmul that the power cap
-    slows."""
-    if name not in (MOST, CAPPED) or spec:
-        raise BadParameter(f"a bias is {MOST} or {CAPPED}; got {name!r}.")
+    """`[[bias: long]]`, how far our stopwatch's GPU times of kernels from 10 µs on lie from the
+    kernels' record at most, and `short`, of shorter ones; `power-limited`, how much too short it
+    finds the matmul that the power cap slows, which is in neither."""
+    if name not in BIASES or spec:
+        raise BadParameter(f"a bias is one of {', '.join(BIASES)}; got {name!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""
@@ -52,12 +53,31 @@ def bias(showing: Showing, name: str, spec: str) -> str:
     ours = ours[ours.quantity != "step_wall"]
     if ours.empty:
         return spans.gap(*calls)
-    if name == MOST:
-        ends = [units.percent(ours.bias.abs().max(), 2)]
+    capped, long = ours.op == LONG_MATMUL, ours.reference_s >= standings.SHORT_S
+    if name == CAPPED:
+        ends = [units.percent(each, 2) for each in (-ours[capped].bias).agg(["min", "max"])]
+    elif name == LONG:
+        ends = [units.percent(ours[long & ~capped].bias.abs().max(), 2)]
     else:
-        capped = -ours[ours.op == LONG_MATMUL].bias
-        ends = [units.percent(each, 2) for each in capped.agg(["min", "max"])]
+        ends = [units.format_value(ours[~long].off_s.abs().max(), "us.2")]
     told = spans.figure("measured", " to ".join(ends), "our median against the kernels' record")
+    return told + spans.marks(*calls)
+
+
+@reference("held")
+def held(showing: Showing, name: str, spec: str) -> str:
+    """`[[held: minutes apart]]`, the share of our intervals that hold what they are asked about,
+    one of `standings.COVERED`: the least and the most of the quantities."""
+    if name not in standings.COVERED or spec:
+        raise BadParameter(f"what is held is one of {', '.join(standings.COVERED)}; got {name!r}.")
+    calls = figures.recordings(showing)
+    if showing.collecting:
+        return ""
+    shares = standings.where(figures.contest(calls).coverages, kind=name).share
+    if shares.empty:
+        return spans.gap(*calls)
+    ends = dict.fromkeys(units.percent(each, 2) for each in shares.agg(["min", "max"]))
+    told = spans.figure("measured", " to ".join(ends), f"intervals that hold it; asked: {name}")
     return told + spans.marks(*calls)
 
 

@@ -76,6 +76,17 @@ def larger_blocks_gain_nothing(sizes: Table) -> Finding:
 
 @claim(
     SIZES,
+    statement="Blocks of 1,024 threads add vectors faster than blocks of 256.",
+    topic="launches",
+)
+def largest_blocks_beat_256(sizes: Table) -> Finding:
+    """Blocks of 1,024 threads, the most that there can be, against blocks of 256."""
+    ratio = sizes.ratio("CUDA, 1024", "CUDA, 256")
+    return answer(ratio.says("faster"), f"1,024 threads over 256: {ratio.text}.", ratio)
+
+
+@claim(
+    SIZES,
     statement="A Triton kernel of five lines adds vectors as fast as PyTorch's own kernel.",
     topic="launches",
 )

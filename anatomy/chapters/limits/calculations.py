@@ -26,6 +26,20 @@ def addition_by_its_operations(peak: float) -> float:
     return 2**26 / peak
 
 
+STEP = 'ladder.training(width=1024, layers=2)."forward and backward".variant="2 amp bf16"'
+
+
+@calculation(
+    "cpu-per-kernel-of-a-step",
+    unit="s",
+    enqueue=f"{STEP}.enqueue_s",
+    kernels=f"{STEP}.kernels_per_call",
+)
+def cpu_per_kernel_of_a_step(enqueue: float, kernels: float) -> float:
+    """CPU time that a training step in eager PyTorch takes to queue, over its kernels."""
+    return enqueue / kernels
+
+
 @calculation(
     "saved-by-a-kernel-in-a-graph",
     unit="s",

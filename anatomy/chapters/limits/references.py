@@ -17,15 +17,35 @@ BANDWIDTH = "limits.bandwidth"
 @reference("l2")
 def l2(showing: Showing, op: str, spec: str) -> str:
     """`[[l2:copy]]`, bytes per second inside the cache by the slope from size to size; `| fixed`,
-    the seconds that a call takes besides."""
-    if spec not in ("", "fixed"):
-        raise BadParameter(f"what is known of the L2 is a rate, or | fixed; got {spec!r}.")
+    the seconds that a call takes besides; `| best`, the rate of the best call that fits;
+    `| edge`, the working set at which half of the step down to the memory's rate is gone."""
+    if spec not in ("", "fixed", "best", "edge"):
+        raise BadParameter(
+            f"what is known of the L2 is a rate, | fixed, | best or | edge; got {spec!r}."
+        )
     found = showing.find(BANDWIDTH)
     if showing.collecting:
         return ""
     if found.recording is None:
         return spans.gap(found)
-    more = lookup("operation with a rate in the cache", op, curves.marginals(found.recording.rows))
+    table = found.recording.rows
+    if spec == "edge":
+        knees = {step.op: step.knee_bytes for step in curves.steps(table)}
+        size = lookup("operation with a working set", op, knees)
+        if size is None:
+            return spans.gap_because("no step was seen")
+        origin = f"half of the step in the rate of a {op}, between measured sizes; {BANDWIDTH}"
+        return spans.figure("measured", units.byte_count(size), origin) + spans.marks(found)
+    if spec == "best":
+        fitting = {step.op: step.cache for step in curves.steps(table) if step.cache}
+        best = lookup("operation with a call that fits the cache", op, fitting)
+        rate = curves.rate(best)
+        text = units.rate(rate, "B/s", most=2)
+        ends = (best["bytes"] / best[end] for end in ("high_s", "low_s"))
+        ends = units.rate_range(rate, "B/s", *ends)
+        origin = f"{ends}, {best['variant']}: the fastest of the sizes that fit"
+        return spans.figure("measured", text, f"{origin}; {BANDWIDTH}") + spans.marks(found)
+    more = lookup("operation with a rate in the cache", op, curves.marginals(table))
     if spec:
         text = units.seconds(more.fixed.median, most=2)
         ends = units.seconds_range(more.fixed.median, more.fixed.low, more.fixed.high)

@@ -12,16 +12,16 @@ def bytes_in_flight(bandwidth: float, latency: float) -> float:
     return bandwidth * latency
 
 
-@calculation("eight-passes", unit="s", hbm="limit:read", l2=L2)
-def eight_passes(hbm: float, l2: float) -> float:
-    """16 MiB over the bandwidth of HBM, and seven times over the most that came from the L2."""
-    return 2**24 / hbm + 7 * 2**24 / l2
+@calculation("eight-passes", unit="s", hbm="limit:read", l2=L2, sms="machine:sm_count")
+def eight_passes(hbm: float, l2: float, sms: float) -> float:
+    """16 MiB over the bandwidth of HBM, and eight times for each SM over what all get of the L2."""
+    return 2**24 / hbm + eight_passes_from_hbm(l2, sms)
 
 
-@calculation("eight-passes-from-hbm", unit="s", hbm="limit:read")
-def eight_passes_from_hbm(hbm: float) -> float:
-    """Eight times 16 MiB over the bandwidth of HBM."""
-    return eight_passes(hbm, hbm)
+@calculation("eight-passes-from-hbm", unit="s", hbm="limit:read", sms="machine:sm_count")
+def eight_passes_from_hbm(hbm: float, sms: float) -> float:
+    """Eight times 16 MiB for each SM over the bandwidth of HBM."""
+    return 8 * sms * 2**24 / hbm
 
 
 @calculation(

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, PAPER, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
+USE = ("use_low_s", "use_high_s")  # the interval of the time of one use
 HABIT, HEAD = 27.0, 24.0  # pixels: a habit with its mark, and the heading of a group
 
 
@@ -25,6 +26,19 @@ class Habit(NamedTuple):
     column: str = "use_s"
 
 
+class Price(NamedTuple):
+    """What a habit is called and costs, in seconds; the interval of one that is not decided."""
+
+    words: str
+    time: float
+    ends: tuple[float, float] | None
+
+    @property
+    def said(self) -> str:
+        """The time with as many digits as it is known to."""
+        return units.seconds(self.time, most=2 if self.ends else 3)
+
+
 def prices(
     experiment: str,
     habits: Mapping[str, Sequence[Sequence[str]]],
@@ -32,7 +46,8 @@ def prices(
     caption: str | None = None,
     **params: Any,
 ) -> str:
-    """Times of single uses as marks on one logarithmic axis.
+    """Times of single uses as marks on one logarithmic axis; what is undecided is hollow, with its
+    interval.
 
         prices("never.costs", {"Each time": [
             ("x.cpu() and back, 4 KiB", "ping-pong 1024", "by way of the CPU")]})
@@ -47,13 +62,9 @@ def prices(
 
     def draw() -> str:
         table = found.recording.rows
-        groups = {
-            head: [(each.words, _price(table, each)) for each in group]
-            for head, group in wanted.items()
-        }
+        groups = {head: [_price(table, each) for each in group] for head, group in wanted.items()}
         label = ". ".join(
-            f"{head}: "
-            + "; ".join(f"{words}: {units.seconds(time, most=3)}" for words, time in bars)
+            f"{head}: " + "; ".join(f"{bar.words}: {_full(bar)}" for bar in bars)
             for head, bars in groups.items()
         )
         return canvas.both(lambda sheet: _bars(sheet, groups), f"The price of one use. {label}.")
@@ -61,22 +72,29 @@ def prices(
     return framing.exhibit(found, caption, draw)
 
 
-def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> float:
+def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> Price:
     row = rows.select(table, op=habit.op, variants=[habit.variant])[0]
     value = row.get(habit.column)
     if units.missing(value) or value <= 0:
         raise BadParameter(f"{habit.op}, {habit.variant} has no positive {habit.column} to draw.")
-    return value
+    ends = [row.get(name) for name in rows.INTERVALS.get(habit.column, USE)]
+    known = len(ends) == 2 and not any(units.missing(end) for end in ends)
+    undecided = row.get("verdict") == "undecided" and known
+    return Price(habit.words, value, (ends[0], ends[1]) if undecided else None)
 
 
-def _bars(sheet: Canvas, groups: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+def _full(bar: Price) -> str:
+    return f"{bar.said}, undecided" if bar.ends else bar.said
+
+
+def _bars(sheet: Canvas, groups: Mapping[str, Sequence[Price]]) -> None:
     bars = [bar for group in groups.values() for bar in group]
     desk = sheet.width > 500
     lane = HABIT if desk else HABIT + 14
-    left = 12 + max(canvas.wide(words) for words, _ in bars) if desk else 1.0
+    left = 12 + max(canvas.wide(bar.words) for bar in bars) if desk else 8.0
     right = sheet.width - 56
-    low = floor(min(log10(time) for _, time in bars))
-    high = ceil(max(log10(time) for _, time in bars))
+    low = floor(min(log10(bar.time) for bar in bars))
+    high = ceil(max(log10(bar.time) for bar in bars))
 
     def at(time: float) -> float:
         return left + (log10(time) - low) / (high - low) * (right - left)
@@ -93,15 +111,19 @@ def _bars(sheet: Canvas, groups: Mapping[str, Sequence[tuple[str, float]]]) -> N
     for head, group in groups.items():
         sheet.words(1, y + 15, head, bold=True)
         y += HEAD
-        for words, time in group:
+        for bar in group:
             top = y + (2 if desk else 16)
             if desk:
-                sheet.words(left - 8, top + 14, words, anchor="end")
+                sheet.words(left - 8, top + 14, bar.words, anchor="end")
             else:
-                sheet.words(left, top - 4, words)
+                sheet.words(left, top - 4, bar.words)
             sheet.line((left, top + 10), (right, top + 10), colour=LINE, thick=1)
-            sheet.box(at(time) - 6, top + 4, 12, 12, fill=BAD, round_=6)
-            sheet.words(at(time) + 11, top + 14, units.seconds(time, most=3), bold=True)
+            x = after = at(bar.time)
+            if bar.ends:
+                first, after = (min(max(at(max(end, 1e-12)), left), right) for end in bar.ends)
+                sheet.line((first, top + 10), (after, top + 10), colour=BAD, thick=2)
+            sheet.box(x - 6, top + 4, 12, 12, fill=PAPER if bar.ends else BAD, edge=BAD, round_=6)
+            sheet.words(max(x, after) + 11, top + 14, _full(bar), bold=True)
             y += lane
     sheet.words(
         (left + right) / 2,

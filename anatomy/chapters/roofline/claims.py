@@ -78,8 +78,9 @@ def ridge_is_peak_over_bandwidth(sweep: Table, ceilings: Table) -> Finding:
     """The corner that was fitted lies within 10 % of one measured ceiling over the other."""
     found = _ridge(sweep)
     made = quotient(best(ceilings, "matmul fp32", "flops"), best(ceilings, "copy", "bytes"))
-    said = f"Found at {found.text} FLOP/B; the ceilings meet at {units.significant(made.value)}."
-    return answer(quotient(found, made).within(1 - NEAR, 1 + NEAR), said)
+    over, met = quotient(found, made), units.significant(made.value)
+    said = f"Found at {found.text} FLOP/B; the ceilings meet at {met}: {over.text} of that."
+    return answer(over.within(1 - NEAR, 1 + NEAR), said, over)
 
 
 @claim(

@@ -17,6 +17,9 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
+# Calls that the text is about: they have their names on a desk, and numbers on a phone.
+NAMED = ("relu", "multiply, in the L2", "AdamW, fused", "AdamW, foreach", "softmax", "layer_norm")
+NAMED += ("add, small", "matrix × vector", "attention")
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 
@@ -86,7 +89,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
         name = f"dashed: copy within the L2, {units.rate(copies, 'B/s', most=2)}"
         slope |= {"steeper": {"bandwidth": copies, "name": name}}
     marks, lines = [], []
-    for number, row in enumerate(table, 1):
+    for row in table:
         one, least = Placed(row["variant"], row, _intensity(row)), roofs.least(row, ceilings)
         share = least.seconds / row["median_s"] if least else None
         told = f", {units.percent(share)} of what {least.roof} allows" if least else ""
@@ -98,14 +101,16 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
             inside = units.percent(row["bytes"] / copies / row["median_s"], 2)
             told += f", {inside} of copies within the L2"
             of += f'<br>{inside} <span class="ci">copy in the L2</span>'
-        name, why = f"{number}. {escape(row['variant'])} {size}", escape(reason(row, share, cache))
+        name, why = f"{escape(row['variant'])} {size}", escape(reason(row, share, cache))
         lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        marks.append(one.mark(str(number), told) | {"series": row["dtype"]})
+        named = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
+        own = {"name": row["variant"] if named else "", "series": row["dtype"]}
+        marks.append(one.mark(str(named or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    names = "; ".join(f"{number}. {escape(row['variant'])}" for number, row in enumerate(table, 1))
-    key = f'<p class="key">{names}.</p>'
+    names = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(NAMED, 1))
+    key = f'<p class="key">On a phone: {names}.</p>'
     return with_table((every, slope, marks), "Operations on the measured roofs", head, lines) + key
 
 

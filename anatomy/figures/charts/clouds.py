@@ -16,9 +16,11 @@ from anatomy.figures.charts.grammar import (
     Spec,
     Titles,
 )
-from anatomy.figures.charts.loglog import powers_of_ten, steps_of_ten
+from anatomy.figures.charts.loglog import steps_of_ten
 
-MARK = 6  # pixels of a small mark
+# A factor axis reaches at least from one over this to this, with these of its steps.
+LEAST_FACTOR = 2.0
+FACTORS = (0.01, 0.1, 0.2, 0.5, 0.7, 1, 1.4, 2, 5, 10, 100)
 TALL = 1.15  # times a row: marks, one for each series, must stay apart in it
 
 
@@ -28,11 +30,12 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     it is logarithmic too, so its ticks are powers of ten on both sides."""
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
-    axis = alt.Axis(grid=True, tickCount=6)
-    if not logarithmic:
-        values = [point["value"] for point in points]
-        steps = sorted({0, *(sign * 10**power for power in range(5) for sign in (1, -1))})
-        axis.values = [step for step in steps if min(values) <= step <= max(values)]
+    values = [point["value"] for point in points]
+    steps = sorted({0, *(sign * 10**power for power in range(5) for sign in (1, -1))})
+    if logarithmic:
+        steps = steps_of_ten(min(values), max(values))
+    shown = [step for step in steps if min(values) <= step <= max(values)]
+    axis = alt.Axis(grid=True, values=shown)
     x = alt.X("value:Q", scale=scale, title=title, axis=axis)
     room = width - grammar.label_width(points, width)  # the legend begins where the plot does
     colour, shape = grammar.series(names, grammar.legend(names, room))
@@ -66,37 +69,38 @@ def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
     return grammar.framed(layers, width, 260)
 
 
-def pairs(points: Data, names: Sequence[str], titles: Titles, *, width: int) -> Spec:
-    """One figure of each row (`x`) against another of it (`value`), both logarithmic, with the
-    diagonal on which they are equal: on two machines, or on two occasions. A point has the ends of
-    both intervals (`x_low` to `x_high`, `low` to `high`) where these are to be drawn, if they reach
-    beyond its mark. `names` are the series, at most three: as expected, surprising, in between."""
-    ends = grammar.ends_of(points, "x", "value")
-    room = (max(ends) / min(ends)) ** 0.04 * 1.05
-    low, high = min(ends) / room, max(ends) * room
+def moved(
+    points: Data, names: Sequence[str], titles: Titles, reach: float = 1.0, *, width: int
+) -> Spec:
+    """By which factor (`value`) a figure found before (`x`) came out otherwise when it was found
+    again, both logarithmic; on the line at 1 both are the same. `names` are the series, at most
+    three: as expected, in between, surprising; none where points have no `series`. A point with
+    `hover` is drawn stronger. The band is a factor `reach` to both sides of 1."""
+    across = grammar.ends_of(points, "x")
+    low, high = min(across) / 1.15, max(across) * 1.15
     steps = [step for step in steps_of_ten(low, high) if low <= step <= high]
-    steps = steps if len(steps) <= 9 else powers_of_ten(low, high)
-    axis, scale = alt.Axis(values=steps, format="~g"), grammar.log_scale(low, high)
-    x = alt.X("x:Q", title=titles[0], scale=scale, axis=axis)
-    y = alt.Y("value:Q", title=titles[1], scale=scale, axis=axis)
-    where = grammar.legend(names, width)
-    colours, shapes = (BETTER, WORSE, MUTED), ("circle", "triangle-down", "square")
-    colour, shape = grammar.series(names, where, "series", colours, shapes)
-    diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)
-    layers = [diagonal.mark_line(color=TEXT, strokeWidth=1.2)]
-    seen_from = (high / low) ** (MARK / width)  # the factor that a mark reaches over
-    moved = [point for point in points if "low" in point]
-    across = [point for point in moved if point["x_high"] / point["x_low"] > seen_from]
-    up = [point for point in moved if point["high"] / point["low"] > seen_from]
-    thin = {"opacity": alt.value(0.7), "color": colour, "thick": 1}
-    if up:
-        layers.append(grammar.intervals(grammar.on(up, x=x), **thin))
-    if across:
-        ends = grammar.on(across, x="x_low:Q", x2="x_high:Q", y=y, color=colour)
-        layers.append(ends.mark_rule(strokeWidth=1, opacity=0.7))
-    for shown, seen in (([p for p in points if "low" not in p], 0.5), (moved, 1)):
-        if shown:
-            marks = grammar.on(shown, x=x, y=y, color=colour, shape=shape)
-            marks = marks.encode(description="hover:N") if seen == 1 else marks
-            layers.append(marks.mark_point(filled=True, size=24, opacity=seen))
-    return grammar.framed(layers, width, min(width, 340))
+    axis = alt.Axis(values=steps, format="~g", labelOverlap="greedy")
+    x = alt.X("x:Q", title=titles[0], scale=grammar.log_scale(low, high), axis=axis)
+    up = [*grammar.ends_of(points, "value"), reach, 1 / reach]
+    least, most = min(*up, 1 / LEAST_FACTOR) / 1.05, max(*up, LEAST_FACTOR) * 1.05
+    shown = [step for step in FACTORS if least <= step <= most]
+    axis = alt.Axis(values=shown, labelExpr="format(datum.value, '~g') + '×'")
+    y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(least, most), axis=axis)
+    band = [{"x": end, "value": 1 / reach, "upper": reach} for end in (low, high)]
+    line = grammar.on([{"x": end, "value": 1.0} for end in (low, high)], x=x, y=y)
+    layers = [line.mark_line(color=TEXT, strokeWidth=1.2)]
+    if reach > 1:
+        area = grammar.on(band, x=x, y=y, y2="upper:Q")
+        layers.insert(0, area.mark_area(color=BAND, clip=True))
+    look = {"color": alt.value(grammar.SERIES[0])}
+    if names:
+        where = grammar.legend(names, width)
+        colours, shapes = (BETTER, MUTED, WORSE), ("circle", "square", "triangle-down")
+        colour, shape = grammar.series(names, where, "series", colours, shapes)
+        look = {"color": colour, "shape": shape}
+    for strong in (False, True):
+        if some := [point for point in points if ("hover" in point) == strong]:
+            marks = grammar.on(some, x=x, y=y, **look)
+            marks = marks.encode(description="hover:N") if strong else marks
+            layers.append(marks.mark_point(filled=True, size=24, opacity=1 if strong else 0.4))
+    return grammar.framed(layers, width, 260)

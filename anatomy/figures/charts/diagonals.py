@@ -1,5 +1,4 @@
-"""What was claimed, or found before, against what was measured, both logarithmic: on the diagonal
-they agree."""
+"""What was claimed against what was measured, both logarithmic: on the diagonal they agree."""
 
 from collections.abc import Iterator, Sequence
 from math import atan2, cos, degrees, hypot, log10, sin
@@ -81,28 +80,7 @@ def against(
     marks = grammar.on(data, x=x, y=y, description="hover:N")
     layers.append(grammar.dots(marks, 62, color=colour, shape=shape))
     layers += _words(data, plane, x, y, names=wide or not whole)
-    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
-
-
-def again(points: Data, reach: float, *, width: int) -> Spec:
-    """A ratio found twice: `x` on one occasion and `value` on the next, with the diagonal on which
-    they are equal. The band is a factor `reach` to both sides."""
-    found = grammar.ends_of(points, "x", "value")
-    low, high = min(found) / 1.15, max(found) * 1.15
-    steps = [step for step in steps_of_ten(low, high) if low <= step <= high]
-    axis = alt.Axis(values=steps, labelExpr=NUMBER, labelOverlap="greedy")
-    scale = grammar.log_scale(low, high)
-    x = alt.X("x:Q", title="one occasion", scale=scale, axis=axis)
-    y = alt.Y("value:Q", title="the next", scale=scale, axis=axis)
-    ends = [{"x": end, "value": end / reach, "upper": end * reach} for end in (low, high)]
-    diagonal = grammar.on([{"x": end, "value": end} for end in (low, high)], x=x, y=y)
-    marks = grammar.on(points, x=x, y=y)
-    layers = [
-        grammar.on(ends, x=x, y=y, y2="upper:Q").mark_area(color=BAND, clip=True),
-        diagonal.mark_line(color=TEXT, strokeWidth=1.2),
-        marks.mark_point(size=16, strokeWidth=1, opacity=0.7, color=grammar.SERIES[0]),
-    ]
-    return grammar.framed(layers, width, min(width, BESIDE_PHONE + 40))
+    return grammar.layered(layers, inner, height)
 
 
 def _reach(points: Data) -> tuple[float, float]:

@@ -54,12 +54,17 @@ def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
 def shown(
     table: Sequence[Row], columns: Sequence[str] | None, chart: str | None, *, unfold: bool
 ) -> str:
-    """Rows as a table, or as a chart with the table under it."""
+    """Rows as a table, or as a chart with the table under it. Beside the times of a chart stand
+    rates, unless `columns` are chosen with no rate and no share of a limit among them."""
     timed = any(row.get("median_s") for row in table)
     if chart and not timed and (why := refused(table)):
         return why
     body = (tables.times if timed else tables.plain)(table, columns)
-    return body if chart is None else _chart(table, chart) + twin(body, unfold=unfold)
+    if chart is None:
+        return body
+    if columns is not None and not {"rate", "share"} & set(columns):
+        table = [row | {"rate": None} for row in table]
+    return _chart(table, chart) + twin(body, unfold=unfold)
 
 
 def twin(table: str, *, unfold: bool = False, name: str = "Table") -> str:

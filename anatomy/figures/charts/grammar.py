@@ -179,7 +179,7 @@ def row_names(data: Data, width: int, *, code: bool = True) -> tuple[alt.Y, list
     bare = {"title": None, "ticks": False, "domain": False, "grid": False}
     font = {"labelFont": MONOSPACE} if code else {}
     pixels = label_width(data, width)
-    limits = {"minExtent": pixels, "maxExtent": pixels, "labelLimit": pixels}
+    limits = {"minExtent": pixels, "maxExtent": pixels}
     axis = alt.Axis(**bare, labelPadding=6, **limits, **font) if beside else None
     y = alt.Y("label:N", sort=names, title=None, axis=axis)
     if beside:
@@ -200,8 +200,16 @@ def middle_axis(names: Sequence[str], **how: Any) -> alt.Axis:
 
 def framed(layers: Sequence[alt.Chart], width: int, height: float) -> Spec:
     """The specification of layers, `width` pixels wide with all that stands beside the plot."""
-    fit = alt.AutoSizeParams(type="fit-x", contains="padding")
-    return configured(alt.layer(*layers).properties(width=width, height=height, autosize=fit))
+    return layered(layers, width, height, autosize={"type": "fit-x", "contains": "padding"})
+
+
+def layered(layers: Sequence[alt.Chart], width: int, height: float, **how: Any) -> Spec:
+    """The specification of layers over a plot of this size. They are put together as what they are
+    written as: Altair's own chart of layers copies each of them six times."""
+    context = {"top_level": False, "datasets": {}}
+    each = [layer.to_dict(validate=schemapi.DEBUG_MODE, context=context) for layer in layers]
+    size = {"width": width, "height": height}
+    return configured({"layer": each, "datasets": context["datasets"], **size, **how})
 
 
 def noise_said(floor: float, domain: Sequence[float], pixels: float, *, log: bool) -> str:
@@ -214,14 +222,14 @@ def noise_said(floor: float, domain: Sequence[float], pixels: float, *, log: boo
     return f"{text}: thinner than the line" if thin else f"band: {text}"
 
 
-def configured(drawn: alt.TopLevelMixin) -> Spec:
-    """The specification of a chart, in the colours of the page; a logarithmic axis says so."""
+def configured(spec: Spec) -> Spec:
+    """A specification in the colours of the page; a logarithmic axis says so."""
     small = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
-    axes = {"gridColor": GRID, "domainColor": GRID, "tickColor": GRID, "labelLimit": 200}
-    axes |= {"labelSeparation": APART}
+    axes = {"gridColor": GRID, "domainColor": GRID, "tickColor": GRID}
+    # The converter measures a label that has a limit twice, and measuring is most of its time.
+    axes |= {"labelSeparation": APART, "labelLimit": 0}
     coloured = {"labelColor": TEXT, "titleColor": MUTED}
-    # In one call: each copies the chart with all of its data.
-    spec = drawn.configure(
+    config = alt.Config(
         font=FONT,
         background="transparent",
         padding={"left": 2, "right": 8, "top": 2, "bottom": 2},
@@ -229,9 +237,9 @@ def configured(drawn: alt.TopLevelMixin) -> Spec:
         axis={**coloured, **small, **axes},
         legend={**coloured, **small, "symbolFillColor": MUTED, "labelLimit": 0},
         header={"labelFontSize": 11, "labelColor": TEXT},
-    ).to_dict(validate=schemapi.DEBUG_MODE)
+    )
     _name_logarithms(spec)
-    return spec
+    return {**spec, "config": config.to_dict(validate=schemapi.DEBUG_MODE)}
 
 
 def _name_logarithms(spec: Spec) -> None:

@@ -13,6 +13,7 @@ HEIGHT = 13.0  # of a line of text
 # Width of letters at that size, on the wide side, because fonts differ; of others by their case.
 NAMED = dict.fromkeys("fijlrt.,:;'|()[] ", 3.4) | dict.fromkeys("mwMW%", 9.4)
 USUAL, CAPITAL = 6.2, 7.6
+APART = 5.0  # from one name to the next beside it: nearer ones read as one
 MARK = 6.0  # half the side of the square that a mark is kept in
 DISTANCES = (5.0, 9.0, 15.0, 24.0, 36.0, 52.0, 72.0, 96.0)  # from the mark's square to the name
 DIRECTIONS = 16
@@ -68,6 +69,11 @@ class Label:
     leader: Segment | None  # from its mark to it; None where it stands beside its mark
     box: Box
 
+    def touches(self, other: Box) -> bool:
+        """Whether it, or its leader, is in a box."""
+        led = self.leader is not None and other.crossed(self.leader)
+        return led or other.covers(self.box) > 0
+
 
 def width(text: str) -> float:
     """Pixels that a text takes, rather too many than too few."""
@@ -86,13 +92,19 @@ def placed(
     boxes or a mark's square, nor stand on one of the lines."""
     taken = [*(around(x, y) for x, y, _ in marks), *boxes]
     # What a name of each mark can touch; the rest of the plot is no concern of it.
-    near = [[box for box in taken if box.covers(_reach(*mark))] for mark in marks]
+    reach = [_reach(*mark) for mark in marks]
+    near = [[box for box in taken if box.covers(all_)] for all_ in reach]
+    under = [[line for line in lines if all_.crossed(line)] for all_ in reach]
     found: list[Label | None] = [None] * len(marks)
     for _ in range(PASSES):
         before = list(found)
         for index, mark in enumerate(marks):
-            others = [label for at, label in enumerate(found) if label and at != index]
-            found[index] = _best(mark, near[index], lines, others, size)
+            others = [
+                label
+                for at, label in enumerate(found)
+                if label and at != index and label.touches(reach[index])
+            ]
+            found[index] = _best(mark, near[index], under[index], others, size)
         if found == before:
             break
     return [label for label in found if label]
@@ -103,7 +115,7 @@ def _best(mark: Mark, taken, lines, others, size) -> Label:
     for distance, label in _places(*mark):
         if distance >= least:  # farther ones cost at least their distance
             break
-        cost = distance + _cost(mark, label, taken, lines, others, size)
+        cost = distance + _cost(mark, label, taken, lines, others, size, least - distance)
         if cost < least:
             best, least = label, cost
     return best
@@ -112,7 +124,7 @@ def _best(mark: Mark, taken, lines, others, size) -> Label:
 def _reach(x: float, y: float, text: str) -> Box:
     """All that `_places` around a mark are within."""
     away = MARK + DISTANCES[-1]
-    across, down = away + width(text) + 1, away + HEIGHT + 1
+    across, down = away + width(text) + APART + 1, away + HEIGHT + 1
     return Box(x - across, y - down, x + across, y + down)
 
 
@@ -139,16 +151,28 @@ def _leader(x: float, y: float, box: Box) -> Segment:
     return x + part * (end[0] - x), y + part * (end[1] - y), *end
 
 
-def _cost(mark: Mark, label, taken, lines, others, size) -> float:
-    box = label.box
+def _cost(mark: Mark, label, taken, lines, others, size, most: float) -> float:
+    """What a place costs beside its distance; infinity once that is as much as `most`."""
+    cost = 0.0
+    for part in _parts(mark, label, taken, lines, others, size):
+        cost += part
+        if cost >= most:
+            return inf
+    return cost
+
+
+def _parts(mark: Mark, label, taken, lines, others, size) -> Iterator[float]:
+    box, led = label.box, [each for each in others if each.leader]
     beyond = -box.left, -box.top, box.right - size[0], box.bottom - size[1]
-    cost = OUTSIDE * sum(max(0, out) for out in beyond)
-    cost += COVERED * sum(box.covers(each) for each in taken)
-    cost += COVERED * sum(box.covers(each.box) for each in others)
-    cost += CROSSED * sum(box.crossed(line) for line in lines)
-    cost += CROSSED * sum(box.crossed(each.leader) for each in others if each.leader)
+    alone = Box(box.left - APART, box.top, box.right + APART, box.bottom)
+    yield OUTSIDE * sum(max(0, out) for out in beyond)
+    for each in taken:
+        yield COVERED * box.covers(each)
+    for each in others:
+        yield COVERED * alone.covers(each.box)
+    yield CROSSED * sum(box.crossed(line) for line in lines)
+    yield CROSSED * sum(box.crossed(each.leader) for each in led)
     if label.leader:
         mine = around(*mark[:2])
-        cost += CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)
-        cost += 4 * CROSSED * sum(each.box.crossed(label.leader) for each in others)
-    return cost
+        yield 4 * CROSSED * sum(each.box.crossed(label.leader) for each in others)
+        yield CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)

@@ -22,6 +22,7 @@ VERDICTS = {
 CLAIM = 19  # pixels of a claim's row
 HEIGHT = 260  # pixels of a plot of ratios
 TOGETHER = (9, 4)  # pixels across and down from mark to mark: nearer ones share a label
+CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
@@ -32,9 +33,10 @@ BYTES = (
 Ticks = Sequence[tuple[Any, str]]  # each coordinate and its name
 
 
-def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -> Spec:
+def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
     """Bandwidth in TB/s of each operation over the `bytes` of its working set, with intervals. The
-    rules are bandwidths that hold for every size."""
+    rules are bandwidths that hold for every size; the edges are sizes, the size that the cache is
+    said to have first."""
     least, most = (choose(grammar.ends_of(points, "bytes")) for choose in (min, max))
     powers = range(int(log2(least)), int(log2(most)) + 1)
     ticks = [2**power for power in powers if (power - 10) % (2 if width > DESK else 4) == 0]
@@ -51,12 +53,17 @@ def bandwidth(points: Data, rules: Data, cache: dict[str, Any], *, width: int) -
         # On the right there are the curves; on the left they begin low, so the words stand there.
         name = grammar.on([rule], x=alt.value(0), y="value:Q", text="name:N")
         layers.append(name.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED))
-    edge = grammar.on([cache], x="bytes:Q")
-    name = edge.mark_text(align="right", baseline="bottom", dx=-5, dy=-4, color=MUTED)
+    for number, each in enumerate(edges):
+        edge = grammar.on([each], x="bytes:Q")
+        # Each name ends at its line, over the one before: to the left the curves are high enough.
+        how = {"align": "right", "baseline": "bottom", "dx": -5, "dy": -4 - 14 * number}
+        how |= {"stroke": grammar.PAPER, "strokeWidth": 3}  # the other line passes behind it
+        name = edge.mark_text(**how, color=MUTED).encode(y=alt.value("height"), text="name:N")
+        rule = edge.mark_rule(color=MUTED, strokeWidth=1.2, strokeDash=[4, 3] if number else [1, 0])
+        layers.insert(0, rule)
+        layers.append(name)
     base = grammar.on(points, x=x, description="hover:N")
     layers += [
-        edge.mark_rule(color=MUTED, strokeWidth=1.2),
-        name.encode(y=alt.value("height"), text="name:N"),
         grammar.through(points, 1.6, x=x, y=y, color=colour),
         grammar.intervals(base, thick=1.4, color=colour),
         grammar.dots(base, 42, y=y, color=colour, shape=shape),
@@ -104,7 +111,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
     beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
     # At the right end of a roof nothing else is in the way of its words.
-    said = _labels(roofs, short=width <= DESK)
+    said = _labels(roofs, plane, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     if steeper := limits.get("steeper"):
@@ -138,7 +145,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         under.mark_text(**beside).encode(text="text:N"),
         *calls,
     ]
-    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
+    return grammar.layered(layers, inner, height)
 
 
 def _calls(points, drawn, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:
@@ -202,14 +209,16 @@ def payoff(
 ) -> Spec:
     """A ratio over a coordinate, a line for each variant, with the ranges of break-even. The marks
     of points not `shown` to differ from 1 are hollow. A range has the `low` and `high` ends of a
-    break-even `at` a coordinate. The largest noise floor is a band around 1."""
+    break-even `at` a coordinate, a dotted line; it is shaded where no other lies on top of it. The
+    largest noise floor is a band around 1."""
     ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
     how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1], (floor, HEIGHT))
     x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", **how)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=x, description="hover:N")
     found = grammar.on(ranges, color=colour)
-    layers = [found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")] if ranges else []
+    shaded = found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")
+    layers = [shaded] if len(ranges) == 1 else []
     layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
     if _numeric(ticks):  # between texts there is nothing for a line to pass
         layers.append(grammar.through(points, 1.8, x=x, y=y, color=colour))
@@ -223,20 +232,38 @@ def payoff(
     return grammar.framed(layers, width, HEIGHT)
 
 
-def growth(points: Data, fits: Data, ticks: Ticks, titles: Titles, *, width: int) -> Spec:
-    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits."""
+def growth(
+    points: Data, fits: Data, ticks: Ticks, titles: Titles, named: bool = False, *, width: int
+) -> Spec:
+    """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits, in
+    the colour of their series or, of a `power`, in that of text. A cost in bytes may be `named`:
+    `64 KiB`, `2 MiB`."""
     drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
     low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
-    values = [step for step in steps_of_ten(low, high) if low <= step <= high]
-    axis = alt.Axis(values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g")
+    if named:
+        apart = ceil(log2(high / low) / 8)  # powers of two from one name to the next
+        powers = range(ceil(log2(low)), floor(log2(high)) + 1)
+        values = [2.0**power for power in powers if power % apart == 0]
+        axis = alt.Axis(values=values, labelExpr=BYTES)
+    else:
+        values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+        axis = alt.Axis(
+            values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g"
+        )
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(low, high), axis=axis)
     colour, shape = _series(points, width)
     x = _over_x(ticks, titles[0], width)
     base = grammar.on(points, x=x, description="hover:N")
-    line = grammar.on(fits, x="x:Q", y="value:Q", color=colour)
-    layers = [line.mark_line(strokeWidth=1.2, strokeDash=[5, 4], opacity=0.8)] if fits else []
-    layers += [
+    dashed = {"strokeWidth": 1.2, "strokeDash": [5, 4]}
+    powers = [fit for fit in fits if fit.get("power")]
+    others = [fit for fit in fits if not fit.get("power")]
+    under = grammar.on(others, x="x:Q", y="value:Q", color=colour, detail="level:N")
+    over = grammar.on(powers, x="x:Q", y="value:Q", detail="series:N")
+    layers = [
+        *([under.mark_line(opacity=0.8, **dashed)] if others else []),
         grammar.through(points, 1.8, x=x, y=y, color=colour),
+        # On top, and of another colour: a line that keeps to its power would hide it.
+        *([over.mark_line(color=grammar.TEXT, **dashed)] if powers else []),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
     ]
@@ -256,9 +283,9 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
+def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name and the FLOP/B of its corner, in `short` its name alone;
-    roofs too close for two lines of text share one."""
+    roofs too close for two lines of text share one. What would reach to the corner says less."""
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
         if shared and shared[-1][0]["peak"] < CLOSE * roof["peak"]:
@@ -267,10 +294,13 @@ def _labels(roofs: Data, *, short: bool) -> list[dict[str, Any]]:
             shared.append([roof])
     found = []
     for level in shared:
-        text = ", ".join(
-            each["series"] if short else f"{each['series']} {each['text']}" for each in level
-        )
-        found.append({"value": level[0]["peak"], "text": text if short else f"{text} FLOP/B"})
+        names = ", ".join(each["series"] for each in level)
+        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
+        peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
+        room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER
+        said = [] if short else [f"{corners} FLOP/B", corners]
+        fitting = (text for text in said if labels.width(text) <= room)
+        found.append({"value": peak, "text": next(fitting, names)})
     return found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 from anatomy.figures import tables
 from anatomy.figures.charts import grammar
@@ -165,7 +166,8 @@ def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Sp
     ).properties(width=(width - 60) / columns - 16, height=PANEL, data=alt.Data(values=data))
     header = alt.Header(labelExpr="split(datum.value, '\\n')", labelColor=TEXT)
     facet = alt.Facet("panel:N", sort=panels, title=None, header=header)
-    return grammar.configured(layers.facet(facet=facet, columns=columns, spacing=14))
+    panels = layers.facet(facet=facet, columns=columns, spacing=14)
+    return grammar.configured(panels.to_dict(validate=schemapi.DEBUG_MODE))
 
 
 def _one_place(cells: Data, where: str, floor: float, width: int) -> Spec:

@@ -7,6 +7,7 @@ build whose charts were drawn before loads neither Altair nor the converter.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ WIDTHS = {"wide": 680, "narrow": 330}
 VALIDATED = False
 NEARLY = 8  # pixels: pictures whose widths differ by less are one
 BETWEEN = 24  # pixels between panels side by side, as the stylesheet has them
+FONTS = signatures.PACKAGE / "figures" / "fonts.conf"
 CACHE = Path(".cache") / "anatomy" / "svg"  # of the checkout, where no other folder is named
 _LABELLED = re.compile(
     r'<(?P<tag>path|rect|line|circle)(?P<attributes>(?=[^>]*aria-label="(?P<label>[^"]*)")'
@@ -85,6 +87,7 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     kept = (folder or signatures.PACKAGE.parent / CACHE) / f"{name}.svg"
     if kept.is_file() and (svg := kept.read_text(encoding="utf-8")).endswith("</svg>"):
         return svg
+    os.environ["FONTCONFIG_FILE"] = str(FONTS)
     import vl_convert  # half a second, as Altair is a whole one
     from altair.utils.schemapi import debug_mode
 
@@ -96,14 +99,15 @@ def picture(drawing: Drawing, width: int, folder: Path | None = None) -> str:
     svg = _shorter(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE).strip())
     svg = simpler(svg, set(_told(spec)))
     with suppress(OSError):  # a cache that can't be written costs time and nothing else
-        recording.write_whole(kept, svg)  # two builds may draw the same chart at once
+        # Two builds may draw the same chart at once.
+        recording.write_whole(kept, svg, lasting=False)
     return svg
 
 
 @cache
 def _tools() -> str:
     """All that decides how data is drawn, beside the data."""
-    beside = ("judge/rows.py", "figures/tables.py", "table/units.py")
+    beside = ("judge/rows.py", "figures/tables.py", "table/units.py", "figures/fonts.conf")
     drawn_by = sorted(Path(__file__).parent.glob("*.py")), map(signatures.PACKAGE.joinpath, beside)
     sources = [file.read_bytes() for files in drawn_by for file in files]
     versions = [version("altair"), version("vl-convert-python"), VEGA_LITE]

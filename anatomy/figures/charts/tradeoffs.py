@@ -152,7 +152,7 @@ def frontier(
     control = grammar.on(controls, x=x, y=y, description="hover:N")
     layers.append(control.mark_point(filled=True, size=80, opacity=1, color=TEXT))
     layers += plane.names(named, x, y)
-    return grammar.configured(alt.layer(*layers).properties(width=inner, height=height))
+    return grammar.layered(layers, inner, height)
 
 
 def _reaching(line: Data, plane: Plane) -> list[dict[str, Any]]:

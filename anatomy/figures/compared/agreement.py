@@ -14,10 +14,10 @@ from anatomy.table import units
 
 # What the verdicts of one row on two machines are to each other.
 SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
-WORDS = (SAME, TURNED, OTHER)
+WORDS = (SAME, OTHER, TURNED)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
-PANELS = {GPU: "paced by the GPU", HOST: "paced by the host", "": "pace not known"}
+PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "not known what bounds them"}
 
 
 def ratios(found: Compared) -> list[Figure]:
@@ -27,6 +27,16 @@ def ratios(found: Compared) -> list[Figure]:
         for each in found.figures
         if each.shift.column == "ratio" and each.shift.row.get("role") == "variant"
     ]
+
+
+def names(found: Compared) -> tuple[str, str]:
+    """What readers call both machines: their GPUs without the maker, or their slugs."""
+    both = next(((each.old, each.new) for each in found.figures), None)
+    if both is None:
+        return found.old.machine, found.new.machine
+    machines = [each.data["machine"] for each in both]
+    one, other = ((m.get("gpu") or m["slug"]).removeprefix("NVIDIA ") for m in machines)
+    return one, other
 
 
 def word(each: Figure) -> str:
@@ -49,30 +59,31 @@ def pace(row: Mapping[str, Any]) -> str:
 def drawn(found: Compared) -> str:
     """The chart, a panel for each pace, with a table of the same by experiment."""
     several = ratios(found)
-    titles = found.old.machine, found.new.machine
+    one, other = names(found)
+    titles = f"ratio on the {one}", f"on the {other}, over that"
+    there = [each for each in WORDS if counts(several)[each]]
     panels = []
     for who, title in PANELS.items():
         mine = [each for each in several if pace(each.shift.row) == who]
         # What surprises is drawn last, over what does not.
         if points := [_point(each) for each in sorted(mine, key=lambda e: word(e) == TURNED)]:
-            panels.append((title, svg.Drawing("clouds.pairs", (points, WORDS, titles))))
-    label = f"{len(several)} ratios of {titles[1]} against those of {titles[0]}. "
+            panels.append((title, svg.Drawing("clouds.moved", (points, there, titles))))
+    label = f"{len(several)} ratios of the {other} over those of the {one}. "
     label += "The table has them by experiment."
     picture = svg.chart(panels, label, abreast=min(len(panels), 2))
     return picture + figures.twin(_table(several))
 
 
 def _point(each: Figure) -> dict[str, Any]:
-    """A row's mark. Where the figure has not moved, its interval reaches to the diagonal, and the
-    mark alone says so."""
-    shift, moved = each.shift, each.shift.word == shifts.MOVED
-    point = {"x": shift.old.median, "value": shift.new.median, "series": word(each)}
-    if not moved and word(each) != TURNED:
+    """A row's mark; of one that has moved beyond its intervals, or whose verdict is turned round,
+    with what is told of it."""
+    shift = each.shift
+    point = {"x": shift.old.median, "value": shift.new.median / shift.old.median}
+    point["series"] = word(each)
+    if shift.word != shifts.MOVED and word(each) != TURNED:
         return point
     x, y = (units.ratio_range(i.median, i.low, i.high) for i in (shift.old, shift.new))
-    ends = {"x_low": shift.old.low, "x_high": shift.old.high}
-    ends |= {"low": shift.new.low, "high": shift.new.high}
-    return point | ends | {"hover": f"{each.new.experiment}: {shift.name}: {x} and {y}"}
+    return point | {"hover": f"{each.new.experiment}: {shift.name}: {x} and {y}"}
 
 
 def _table(several: Sequence[Figure]) -> str:

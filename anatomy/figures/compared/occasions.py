@@ -21,9 +21,9 @@ AGAIN = "pytorch-gpu-anatomy record --again"
 
 
 def occasions(*, caption: str | None = None) -> str:
-    """How the occasions of the shown machine's recordings agree: each ratio on one occasion against
-    the next, GPU- and host-bound apart, and the counts. A gap while each recording has a
-    single one.
+    """How the occasions of the shown machine's recordings agree: each ratio on one occasion over
+    that on the one before, GPU- and host-bound apart, and the counts. A gap while each recording
+    has a single one.
     """
     showing = current()
 
@@ -64,13 +64,20 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
     for pace, who in WHO.items():
         mine = [each for each in every if (each.pace, each.figure) == (pace, "ratio")]
         # What lies on one another is drawn once.
-        pairs = dict.fromkeys(tuple(_step(one.median) for one in each.found[-2:]) for each in mine)
-        points = [{"x": before, "value": after} for before, after in pairs]
+        steps = ((_step(before), _step(after / before)) for before, after in map(_last, mine))
+        points = [{"x": x, "value": value} for x, value in dict.fromkeys(steps)]
         if points:
-            drawing = svg.Drawing("diagonals.again", (points, reach[pace]["ratio"]))
+            axes = "ratio on one occasion", "on the next, over that"
+            drawing = svg.Drawing("clouds.moved", (points, (), axes, reach[pace]["ratio"]))
             panels.append((f"{len(mine)} {who} ratios", drawing))
-    label = "Ratios on one occasion against the next, with the diagonal on which they are equal."
+    label = "Ratios on the next occasion over those on one."
     return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
+
+
+def _last(each: Seen) -> tuple[float, float]:
+    """The figure on the last occasion but one, and on the last."""
+    before, after = each.found[-2:]
+    return before.median, after.median
 
 
 def _step(ratio: float) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from html import escape
+from itertools import chain
 
 from anatomy.claims import Result, differences, ledger
 from anatomy.claims.differences import Compared, Difference
@@ -70,35 +71,43 @@ def _places(showing: Showing, slug: str) -> set[tuple[str, ...]]:
 
 
 def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
-    """What differs, in three numbers; the figures under it have the others."""
+    """What the limits say, and what differs; the figures under it have more."""
     turned = agreement.counts(agreement.ratios(found))[agreement.TURNED]
     differ = len(found.verdicts)
-    machines = " and ".join(f"`{side.machine}`" for side in (found.old, found.new))
+    turning = (
+        f"{turned} of the ratios {'is' if turned == 1 else 'are'}" if turned else "no ratio is"
+    )
     return (
-        f"Of {found.judged} claims with a verdict on {machines}, {differ} "
-        f"{'has' if differ == 1 else 'have'} another one there. Of the ratios that both have "
-        f"recorded, {turned} {'is' if turned == 1 else 'are'} turned round from faster to slower "
-        "or back.\n{ .lead }\n"
+        f"{predictions.answer(found)}Of {found.judged} claims judged on both, {differ} "
+        f"{'has' if differ == 1 else 'have'} another verdict there; {turning} turned round "
+        "from faster to slower or back.\n{ .lead }\n"
     )
 
 
 def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
     if not found.verdicts:
         return f"None of {found.judged} differs."
-    machines = [found.old.machine, found.new.machine]
+    machines, names = [found.old.machine, found.new.machine], agreement.names(found)
+
+    told: dict[str, list[Difference]] = {}  # claims by their cause, which is told once
+    for each in found.verdicts:
+        told.setdefault(differences.cause(each.name, machines), []).append(each)
 
     def claim(each: Difference) -> str:
         text = differences.cause(each.name, machines)
         unknown = text in (differences.NOT_KNOWN, differences.NOT_KNOWN_YET)
         because = tables.why(text) if unknown else inline.render_text(showing, text)
-        return f'{_claim(showing, each.old)}<span class="remarks">Cause: {because}</span>'
+        first = each is told[text][0] or unknown
+        return f'{_claim(showing, each.old)}<span class="remarks">' + (
+            f"Cause: {because}</span>" if first else "Cause: as above.</span>"
+        )
 
     columns = [
         ("claim", claim),
-        (machines[0], lambda each: _said(each.old)),
-        (machines[1], lambda each: _said(each.new)),
+        (names[0], lambda each: _said(each.old)),
+        (names[1], lambda each: _said(each.new)),
     ]
-    table = tables.by_columns(columns, found.verdicts, "Verdicts that differ")
+    table = tables.by_columns(columns, [*chain(*told.values())], "Verdicts that differ")
     return _figure(showing, table, caption)
 
 

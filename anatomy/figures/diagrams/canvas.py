@@ -132,6 +132,11 @@ class Canvas:
             x += 16 + self.words(x + 16, y, text, size=KEY, colour=MUTED) + 18
         return x, y
 
+    def place(self, other: "Canvas", x: float, y: float) -> None:
+        """What is drawn on another sheet, its corner at this place."""
+        inside = "".join(other._parts)
+        self._add(f'<g transform="translate({x:g} {y:g})">{inside}</g>', y + other.height)
+
     def space(self, pixels: float) -> None:
         """Leave so much free under all that is drawn."""
         self.height += pixels

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from anatomy.figures import framing
 from anatomy.figures.charts import figures
@@ -11,23 +11,42 @@ from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, Canvas
 from anatomy.judge import rows
 from anatomy.record.showing import current, selectors
-from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 Row = Mapping[str, Any]
 # A memory fill before a kernel: neither work that was asked for nor a step of its own.
 FILLS = "Mem*"
 LANE, BOX = 70.0, 26.0  # pixels: a variant with its words, and the height of a kernel
+APART = 24.0  # pixels between panels that stand side by side
 BAR = 5.0  # pixels: how high the bar of a call's time is
 OTHER = "other"
 NONE = "its kernels were not recorded."
 NOTE = "A box is a kernel, whatever its time; the bar under a row is the time."
 
 
+class Panel(NamedTuple):
+    """One operation: the title over it, if there are several, and by variant what is drawn."""
+
+    title: str
+    names: Mapping[str, str]
+    steps: Mapping[str, Sequence[tuple[str, int]]]
+    times: Mapping[str, str]  # as they are written
+    lasts: Mapping[str, float]  # seconds
+
+    @property
+    def said(self) -> str:
+        """The kernels and the time of each variant, for who can't see them."""
+        each = (
+            f"{name}: {', '.join(_named(*run) for run in self.steps[v])}; {self.times[v]}"
+            for v, name in self.names.items()
+        )
+        return f"{self.title and f'{self.title}. '}{'. '.join(each)}."
+
+
 def kernel_rows(
     experiment: str,
     *,
-    op: str,
+    op: str | Mapping[str, str],
     names: Mapping[str, str],
     work: str,
     kinds: Mapping[str, str],
@@ -43,6 +62,7 @@ def kernel_rows(
                  kinds={"convolution": "*fprop*", "convert": "*ToN*Kernel*"})
 
     Args:
+        op: The operation; or title -> operation of several, side by side on a desk.
         names: Variant -> what it is called, in the order drawn.
         kinds: Kind of kernel -> pattern of the names of its kernels, or several with `|`
             between them; the first that fits counts, and the rest are `other`.
@@ -51,31 +71,36 @@ def kernel_rows(
         beside: A second quantity, whose time is written too, such as `step_wall`.
     """
     showing = current()
-    found = showing.find(experiment, **selectors(experiment, params, op, quantity))
+    ops = {"": op} if isinstance(op, str) else op
+    first = next(iter(ops.values()))
+    found = showing.find(experiment, **selectors(experiment, params, first, quantity))
     if work not in kinds:
         raise BadParameter(f"{work!r} is none of the kinds: {', '.join(kinds)}.")
 
-    def draw() -> str:
+    def panel(title: str, op: str) -> tuple[Panel, list[Row]]:
+        """What is drawn of an operation, and its rows without kernels."""
         wanted = {"op": op, "variants": list(names)}
         table = rows.select(found.recording.rows, quantity=quantity, **wanted)
         if missing := [name for name in names if name not in rows.names(table, "variant")]:
             raise BadParameter(f"no kernels of {experiment} {op}: {', '.join(missing)}.")
         unseen = (row for row in table if not row.get("kernels"))
         without = [{**row, "median_s": None, "note": row.get("note") or NONE} for row in unseen]
-        if len(without) == len(table):
-            return figures.refused(without)
         table = [row for row in table if row.get("kernels")]
         also = rows.select(found.recording.rows, quantity=beside, **wanted) if beside else []
         times = {row["variant"]: _times(row, also) for row in table}
         lasts = {row["variant"]: row["median_s"] for row in table}
         steps = {row["variant"]: runs(row["kernels"], kinds) for row in table}
         drawn = {variant: name for variant, name in names.items() if variant in steps}
-        said = (
-            f"{name}: {', '.join(_named(*each) for each in steps[v])}; {times[v]}"
-            for v, name in drawn.items()
-        )
-        label = f"Kernels of one call. {'. '.join(said)}."
-        both = canvas.both(lambda sheet: _lanes(sheet, drawn, steps, times, lasts, work), label)
+        return Panel(title, drawn, steps, times, lasts), without
+
+    def draw() -> str:
+        read = [panel(*each) for each in ops.items()]
+        without = [row for _, unseen in read for row in unseen]
+        panels = [each for each, _ in read if each.names]
+        if not panels:
+            return figures.refused(without)
+        label = f"Kernels of one call. {' '.join(each.said for each in panels)}"
+        both = canvas.both(lambda sheet: _panels(sheet, panels, work), label)
         return both + figures.refused(without)
 
     return framing.exhibit(found, caption, draw)
@@ -95,10 +120,10 @@ def _meets(name: str, like: str) -> bool:
 
 
 def _times(row: Row, also: Sequence[Row]) -> str:
-    own = units.seconds(row["median_s"], most=3)
+    own = rows.printed(row, "median_s")
     for other in also:
         if other["variant"] == row["variant"]:
-            return f"GPU {own}, call {units.seconds(other['median_s'], most=3)}"
+            return f"GPU {own}, call {rows.printed(other, 'median_s')}"
     return own
 
 
@@ -106,19 +131,29 @@ def _named(kind: str, count: int) -> str:
     return kind if count == 1 else f"{count} × {kind}"
 
 
-def _lanes(
-    sheet: Canvas,
-    names: Mapping[str, str],
-    steps: Mapping[str, Sequence[tuple[str, int]]],
-    times: Mapping[str, str],
-    lasts: Mapping[str, float],
-    work: str,
-) -> None:
+def _panels(sheet: Canvas, panels: Sequence[Panel], work: str) -> None:
+    """Panels side by side where there is room, else one under the other."""
+    abreast = len(panels) if sheet.width > 500 else 1
+    wide = (sheet.width - (abreast - 1) * APART) / abreast
+    for number, each in enumerate(panels):
+        part = Canvas(wide)
+        _lanes(part, each, work)
+        x = number * (wide + APART) if abreast > 1 else 0.0
+        sheet.place(part, x, 0.0 if abreast > 1 or not number else sheet.height + 8)
+    note = f"{NOTE} Blue is the {work}; the other colour, what comes with it."
+    sheet.paragraph(1, sheet.height + 17, sheet.width - 2, note, colour=MUTED, size=11)
+
+
+def _lanes(sheet: Canvas, panel: Panel, work: str) -> None:
+    _, names, steps, times, lasts = panel
+    head = 22.0 if panel.title else 0.0
+    if head:
+        sheet.words(1, 13, panel.title, colour=MUTED, bold=True)
     widest = max(sum(_wide(*each) for each in row) for row in steps.values())
     scale = min(1.0, (sheet.width - 2) / widest)
     pixels_per_s = (sheet.width - 2) / max(lasts[variant] for variant in names)
     for number, (variant, name) in enumerate(names.items()):
-        top = number * LANE
+        top = head + number * LANE
         sheet.words(1, top + 13, name, bold=True, code=True)
         slow = [kind for kind, _ in steps[variant] if kind != work]
         colour = BAD if slow else GOOD
@@ -137,7 +172,6 @@ def _lanes(
             x += wide
         across = lasts[variant] * pixels_per_s
         sheet.box(1, top + 24 + BOX, across, BAR, fill=colour, round_=0, told=times[variant])
-    sheet.paragraph(1, len(names) * LANE + 6, sheet.width - 2, NOTE, colour=MUTED, size=11)
 
 
 def _wide(kind: str, count: int) -> float:

@@ -89,11 +89,11 @@ def _read(ladder: Recording, held: Recording) -> list[Level]:
     )
     if len(cached) < 2 or not parts:
         return []
-    l1 = "reads of what each SM has near it"
+    l1 = "reads of what each has near it"
     # One fetch may serve several SMs: what arrives is not shown to be what the L2 delivers.
     l2 = "L2, all SMs reading the same lines"
     return [
-        Level("L1 cache", l1, cached[0], fits["L1 and shared memory"], FOURTH),
+        Level("L1 caches, all SMs together", l1, cached[0], fits["L1 and shared memory"], FOURTH),
         Level(l2, "what arrives at the SMs", cached[1], fits["L2"], THIRD),
         Level("HBM", "reads of more than the caches hold", parts[-1], fits["HBM"], GOOD),
     ]

@@ -76,14 +76,14 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     if decided:
         answer = (
             "Look performance advice for PyTorch up here before you follow it: of "
-            f"{decided} claims that were decided on {tables.code(machine)}, "
+            f"{decided} claims that were decided on the {_called(found, machine)}, "
             f"{counted[claims.HOLDS]} hold, and {counted[claims.IN_PART]} hold only under a "
             "condition. Measure a number before you plan with it."
         )
     else:
         answer = f"None of {len(here)} claims has a verdict yet."
     if machine != showing.machine:
-        answer += f" The recordings of {tables.code(showing.machine)} decide none yet."
+        answer += f" The recordings of the {_called(found, showing.machine)} decide none yet."
     return f'<p class="lead">{answer}</p>\n'
 
 
@@ -115,7 +115,7 @@ def _counts(showing: Showing, found: Sequence[Result]) -> str:
         here = [result for result in found if result.machine == machine]
         read = sum(result.claim.settled is not None for result in here)
         counted = map(str, (*ledger_rows.counts(here).values(), read))
-        lines.append([tables.code(machine), *counted])
+        lines.append([_called(found, machine), *counted])
     heads = (
         "machine",
         *(f"#{word}" for word in claims.ALL_WORDS),
@@ -124,22 +124,36 @@ def _counts(showing: Showing, found: Sequence[Result]) -> str:
     return tables.listed(heads, lines, "Verdicts by machine", "counts")
 
 
+def _called(found: Sequence[Result], slug: str) -> str:
+    """What readers call a machine: its GPU without the maker, or its slug in code."""
+    own = (each for result in found if result.machine == slug for each in result.found)
+    gpus = (each.recording.data["machine"].get("gpu") for each in own if each.recording)
+    name = next(filter(None, gpus), None)
+    return escape(name.removeprefix("NVIDIA ")) if name else tables.code(slug)
+
+
 def _table(showing: Showing, found: Sequence[Result]) -> str:
+    here = escape(ledger_rows.counted(showing, found))
+    machines = {each.machine for each in found}
+    names = {machine: _called(found, machine) for machine in machines}
     heads = "".join(
         f'<th scope="col"{" class=n" if head.startswith("#") else ""}>{head.lstrip("#")}</th>'
         for head in HEADS
     )
     bodies = ""
     for trivia in (False, True):
-        if lines := [_row(showing, each) for each in found if each.claim.trivia == trivia]:
-            bodies += f"<tbody>{APART if trivia else ''}{''.join(lines)}</tbody>"
+        mine = [each for each in found if each.claim.trivia == trivia]
+        if lines := [_row(showing, each, names[each.machine]) for each in mine]:
+            apart = APART if trivia else ""
+            bodies += f'<tbody data-here="{here}">{apart}{"".join(lines)}</tbody>'
     markup = f"<thead><tr>{heads}</tr></thead>{bodies}"
     columns = [head.removeprefix("#") for head in HEADS]
     return tables.wrapped(markup, "The ledger of claims", columns, "claims-ledger")
 
 
-def _row(showing: Showing, result: Result) -> str:
-    """A claim on one machine; `data-` attributes are what a script filters and sorts by."""
+def _row(showing: Showing, result: Result, machine: str) -> str:
+    """A claim on one machine, which is called `machine`; `data-` attributes are what a script
+    filters and sorts by."""
     claim = result.claim
     source = claim.place.partition(", on ")[0] if claim.row else "papers" if claim.place else "ours"
     marks = {"topic": claim.topic, "verdict": result.word, "machine": result.machine}
@@ -155,7 +169,7 @@ def _row(showing: Showing, result: Result) -> str:
         (result.measured and result.measured.value, _seen(result)),
         _deviation(result),
         (None, escape(claim.topic)),
-        (None, tables.code(result.machine)),
+        (None, machine),
     ]
     markup = "".join(_cell(head, *cell) for head, cell in zip(HEADS, cells, strict=True))
     return f'<tr id="{escape(ledger_rows.anchor(result))}" {data}>{markup}</tr>'

@@ -1,5 +1,5 @@
 """What rows of `limits.bandwidth` and `limits.floors` say: plateaus, knees, the rate of one more
-byte, cost over a length."""
+byte, what a kernel more costs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ class Marginal:
 
 @dataclass(frozen=True)
 class Line:
-    """Cost of a graph over its kernels: `fixed` and `each`, in seconds, with their intervals."""
+    """Times over the bytes that they move: `fixed` and `each`, in seconds, with their intervals."""
 
-    fixed: Interval  # what a replay costs before its first kernel
-    each: Interval  # what each kernel adds
+    fixed: Interval  # what a call costs before its first byte
+    each: Interval  # what each byte adds
     strays: float  # largest distance of a median from the line, as a share of it
 
 
@@ -140,17 +140,16 @@ def _over_bytes(points: Sequence[Row]) -> "Line | None":
 def line(lengths: Sequence[float], blocks: Sequence[Sequence[float]]) -> Line | None:
     """Fit cost = fixed + each x length, block by block; None of fewer than two lengths or no block.
 
-    Lengths, in kernels, reach over several powers of ten, so each distance counts as a share of its
-    cost; otherwise the longest graph alone would decide what the shortest costs. Each graph has the
-    medians of the same blocks, in seconds.
+    Each distance counts as a share of its cost; otherwise the longest alone would decide what the
+    shortest costs. Each length has the medians of the same blocks, in seconds.
     """
-    times = np.asarray(blocks, dtype=np.float64)  # (graphs, blocks)
+    times = np.asarray(blocks, dtype=np.float64)  # (lengths, blocks)
     if len(set(lengths)) < 2 or times.ndim != 2 or not times.size:
         return None
     counts = np.asarray(lengths, dtype=np.float64)
     found = []
     for column in times.T:
-        terms = np.stack([1 / column, counts / column], axis=1)  # (graphs, 2)
+        terms = np.stack([1 / column, counts / column], axis=1)  # (lengths, 2)
         found.append(np.linalg.lstsq(terms, np.ones(len(counts)), rcond=None)[0])
     fixed, each = np.asarray(found).T
     typical = np.median(times, axis=1)
@@ -164,8 +163,15 @@ def graph_rows(table: Iterable[Row]) -> list[Row]:
     return [row for row in table if row.get("op") == "graph" and row.get("role") != "again"]
 
 
-def graph_line(table: Iterable[Row], quantity: str) -> Line | None:
-    """The line of the graphs of a recording of `limits.floors`, in one quantity."""
+def each_kernel(table: Iterable[Row], quantity: str) -> Interval | None:
+    """Seconds that one kernel more costs in the longest graphs of a recording of `limits.floors`,
+    in one quantity: between the two longest, since on the wall the host is the slower side of short
+    ones. The ends go with the rows': a slow host or card slows both graphs alike."""
     graphs = [row for row in graph_rows(table) if row.get("quantity") == quantity]
     graphs = [row for row in graphs if not units.missing(row.get("median_s"))]
-    return line([row["kernel_count"] for row in graphs], [row["blocks_s"] for row in graphs])
+    if len(graphs) < 2:
+        return None
+    short, long = sorted(graphs, key=itemgetter("kernel_count"))[-2:]
+    more = long["kernel_count"] - short["kernel_count"]
+    median, low, high = ((long[end] - short[end]) / more for end in ("median_s", "low_s", "high_s"))
+    return Interval(median, min(low, median), max(high, median))

@@ -1,4 +1,4 @@
-"""The published machines side by side: what each is, what it can do at most, what it took."""
+"""The published machines side by side: what each is, and what it can do at most."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -7,6 +7,9 @@ from html import escape
 from typing import Any
 
 from anatomy.figures import framing, tables
+from anatomy.figures.charts import figures
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.judge import limits
 from anatomy.judge.limits import Ceiling
 from anatomy.judge.rows import Row
@@ -14,6 +17,11 @@ from anatomy.record import loading
 from anatomy.record.showing import Found, Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
+
+# Ceilings with a bar, and what is written over it.
+DRAWN = {"copy": "copies through HBM", "matmul bf16": "bf16 GEMMs", "matmul fp32": "fp32 GEMMs"}
+BAR, BESIDE = 22.0, 92.0  # pixels: from bar to bar, and for a rate behind it
+COLOURS = (canvas.GOOD, canvas.BAD, canvas.THIRD, canvas.FOURTH)
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,7 @@ class Machine:
     drivers: str
     torch: str
     recordings: int
-    seconds: float  # that measuring all of them took
-    size: int  # bytes of their files
+    cards: int  # that they were made on
     ceilings: limits.Ceilings
     floors: Sequence[Row]
     found: tuple[Found, ...]  # what its limits and launches were read from
@@ -44,7 +51,7 @@ def machines(part: str = "facts", *, caption: str | None = None) -> str:
         machines("limits", caption="What each gives at best.")
 
     Args:
-        part: `facts` (what each is, and what recording all of it took) or `limits` (ceilings).
+        part: `facts` (what each is) or `limits` (ceilings).
     """
     draw = lookup("part of the machines", part, PARTS)
     showing = current()
@@ -77,12 +84,18 @@ def _machine(showing: Showing, slug: str) -> Machine:
         _several(block.get("driver") for block in blocks),
         _several(data["software"].get("torch") for data in every),
         len(every),
-        sum(data["seconds"] for data in every),
-        sum(file.stat().st_size for file in files),
+        len(set(_cards(every))),
         page.ceilings,
         floors.recording.rows if floors.recording else [],
         tuple(each for each in (ceilings, floors) if each.recording),
     )
+
+
+def _cards(every: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The card of each recording, and of each of its earlier occasions, where it is known."""
+    for data in every:
+        occasions = (data["machine"], *data.get("occasions", ()))
+        yield from filter(None, (each.get("card") for each in occasions))
 
 
 def _several(values: Iterable[str | None]) -> str:
@@ -98,7 +111,31 @@ def _facts(there: Sequence[Machine]) -> str:
 def _limits(there: Sequence[Machine]) -> str:
     names = dict.fromkeys(each.name for machine in there for each in machine.ceilings)
     lines = [[escape(n), *(_ceiling(one.ceilings.get(n)) for one in there)] for n in names]
-    return tables.listed(_heads("ceiling", there), lines, "Ceilings of the machines", "machines")
+    heads = _heads("ceiling", there)
+    table = tables.listed(heads, lines, "Ceilings of the machines", "machines")
+    drawn = [name for name in DRAWN if any(one.ceilings.get(name) for one in there)]
+    if not drawn:
+        return table
+    label = f"Bars of {' and '.join(drawn)} for each machine; the table has all ceilings."
+    return canvas.both(lambda sheet: _bars(sheet, there, drawn), label) + figures.twin(table)
+
+
+def _bars(sheet: Canvas, there: Sequence[Machine], names: Sequence[str]) -> None:
+    """A bar for each machine under the name of each ceiling, to one scale for each ceiling."""
+    room, y = sheet.width - BESIDE, 0.0
+    for name in names:
+        sheet.words(0, y + 12, DRAWN[name], bold=True)
+        known = [(one, one.ceilings.get(name)) for one in there]
+        most = max(found.value for _, found in known if found)
+        for number, (one, found) in enumerate((o, f) for o, f in known if f):
+            top = y + 19 + number * BAR
+            sheet.box(0, top, room * found.value / most, BAR - 4, fill=COLOURS[number % 4])
+            text = units.rate(found.value, found.unit)
+            sheet.words(room * found.value / most + 6, top + 12.5, text, bold=True)
+            called = one.name.removeprefix("NVIDIA ")
+            sheet.words(6, top + 12.5, called, colour=canvas.PAPER, bold=True)
+        y += 19 + len(there) * BAR + 12
+    sheet.space(2)
 
 
 def _heads(first: str, there: Sequence[Machine]) -> list[str]:
@@ -124,6 +161,14 @@ def _launch(quantity: str) -> Callable[[Machine], str]:
     return said
 
 
+def _occasions(one: Machine) -> str:
+    """The time until the call returns on each day, card and host that it was measured on."""
+    wanted = limits.LAUNCH | {"quantity": "host_enqueue"}
+    found = (row for row in one.floors if all(row.get(n) == v for n, v in wanted.items()))
+    times = (next(found, None) or {}).get("occasion_medians_s") or ()
+    return " / ".join(units.seconds(time, most=2) for time in filter(None, times)) or tables.NONE
+
+
 def _block(name: str, printed: Callable[[Any], str] = str) -> Callable[[Machine], str]:
     def said(one: Machine) -> str:
         value = one.block.get(name)
@@ -145,9 +190,9 @@ FACTS: dict[str, Callable[[Machine], str]] = {
     "driver": lambda one: escape(one.drivers) or tables.NONE,
     "torch": lambda one: escape(one.torch) or tables.NONE,
     "one operation, until its call returns": _launch("host_enqueue"),
+    "the same on each occasion": _occasions,
     "one operation, from call to call": _launch("step_wall"),
     "recordings": lambda one: str(one.recordings),
-    "seconds to record them": lambda one: units.seconds(one.seconds),
-    "their files": lambda one: units.byte_count(one.size),
+    "made on": lambda one: f"{one.cards} card{'s' if one.cards > 1 else ''}" if one.cards else "",
 }
 PARTS: dict[str, Callable[[Sequence[Machine]], str]] = {"facts": _facts, "limits": _limits}

@@ -40,13 +40,13 @@ class Placed(NamedTuple):
         rate, low, high = self.rates
         return units.rate(rate, "FLOP/s", low, high)
 
-    def mark(self, number: str, more: str = "", name: str | None = None) -> dict[str, Any]:
-        """Its mark on a roofline, called by its number where no `name` is given, with what is told
-        of it where a reader points."""
+    def mark(self, number: str, more: str = "") -> dict[str, Any]:
+        """Its mark on a roofline, called by its number in the table, with what is told of it where
+        a reader points."""
         rate, low, high = self.rates
         hover = f"{self.label}: {units.significant(self.intensity)} FLOP/B, {self.said}{more}"
         at = {"at": self.intensity, "value": rate, "low": low, "high": high}
-        return at | {"number": number, "name": number if name is None else name, "hover": hover}
+        return at | {"number": number, "name": number, "hover": hover}
 
 
 def with_table(
@@ -110,7 +110,7 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
         bound = each.intensity * slope
         share = each.rates[0] / bound if bound < _peak(ceilings) else None
         roof = _roof(each.row, share, ceilings)
-        marks.append(each.mark(str(number), f"; {roof}" if roof else "", each.label))
+        marks.append(each.mark(str(number), f"; {roof}" if roof else ""))
         intensity = f"{units.significant(each.intensity)} FLOP/B"
         lines.append([f"{number}. {escape(each.label)}", intensity, each.said, roof or tables.NONE])
     head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")

@@ -119,8 +119,11 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
         name = f"memory, datasheet: {units.rate(sheet.dram_bytes_per_s, 'B/s')}"
         rules.append({"value": sheet.dram_bytes_per_s / TERA, "name": name})
     cache = best[0]["cache_bytes"]
-    edge = {"bytes": cache, "name": f"cache, {units.byte_count(cache)}"}
-    drawn = svg.Drawing("loglog.bandwidth", (points, rules, edge))
+    edges = [{"bytes": cache, "name": f"reported: {units.byte_count(cache)}"}]
+    knees = [step.knee_bytes for step in curves.steps(table) if step.op == "copy"]
+    for knee in filter(None, knees):
+        edges.append({"bytes": knee, "name": f"half of a copy's step: {units.byte_count(knee)}"})
+    drawn = svg.Drawing("loglog.bandwidth", (points, rules, edges))
     label = "Bandwidth of copy, read and write over working-set size. The tables have the figures."
     picture = svg.chart([("", drawn)], label)
     return picture + figures.twin(_steps(table, cache)) + figures.twin(_curve(best))
@@ -130,9 +133,7 @@ def _steps(table: Sequence[Row], cache: int) -> str:
     """Plateaus and knee of each operation, and what a byte more takes inside the cache."""
     more, lines = curves.marginals(table), []
     for step in curves.steps(table):
-        times = knee = rate = start = tables.NONE
-        if step.cache and step.memory:
-            times = units.ratio(curves.rate(step.cache) / curves.rate(step.memory))
+        knee = rate = start = tables.NONE
         if step.knee_bytes is not None:
             share = f'<span class="ci">{units.percent(step.knee_bytes / cache, 2)} of it</span>'
             knee = f"{units.byte_count(step.knee_bytes)} {share}"
@@ -141,9 +142,9 @@ def _steps(table: Sequence[Row], cache: int) -> str:
             rate = f"{tables.figure(*ends)} TB/s"
             start = units.seconds(slope.fixed.median, most=2)
         rates = (_rate(step.cache), rate, start, _rate(step.memory))
-        lines.append([escape(step.op), *rates, times, knee])
+        lines.append([escape(step.op), *rates, knee])
     rates = ("#best call that fits the cache", "#slope there", "#start and end of a call")
-    head = ("operation", *rates, "#from memory", "#cache over memory", "#half of the step at")
+    head = ("operation", *rates, "#from memory", "#half of the step at")
     return tables.listed(head, lines, "Plateaus, the rate of a byte more, and knee")
 
 
@@ -214,13 +215,8 @@ def _graphs(table: Sequence[Row], _: None) -> str:
     for length in dict.fromkeys(row["kernel_count"] for row in graphs):
         times = (tables.time(by.get((length, quantity))) for quantity in FLOOR_HEADS)
         lines.append([f"{length} kernel{'s' if length > 1 else ''}", *times])
-    fits = [curves.graph_line(table, quantity) for quantity in FLOOR_HEADS]
-    strays = (units.percent(fit.strays, 2) if fit else tables.NONE for fit in fits)
-    lines += [
-        ["each kernel adds", *(_interval(fit and fit.each) for fit in fits)],
-        ["fixed cost of a replay", *(_interval(fit and fit.fixed) for fit in fits)],
-        ["farthest from that line", *strays],
-    ]
+    more = (_interval(curves.each_kernel(table, quantity)) for quantity in FLOOR_HEADS)
+    lines.append(["a kernel more, between the last two", *more])
     head = ("graph of", *(f"#{name}" for name in FLOOR_HEADS.values()))
     return tables.listed(head, lines, "Replays of CUDA graphs")
 

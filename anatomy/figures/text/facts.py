@@ -39,6 +39,10 @@ def claim(showing: Showing, name: str, spec: str) -> str:
     if spec in ("evidence", "condition"):
         text = result.evidence if spec == "evidence" else result.condition
         return escape(text) + spans.marks(*result.found)
+    if spec in MISCONCEPTIONS:
+        word = OPPOSITE.get(result.word, result.word) if spec == "refutes" else result.word
+        told = f"Tested: {result.claim.statement} {result.word.capitalize()}. {result.evidence}"
+        return tables.chip(word, OF_IT.get(word, word), told) + spans.marks(*result.found)
     return tables.chip(result.word, title=result.evidence) + spans.marks(*result.found)
 
 
@@ -161,7 +165,17 @@ def calculated(showing: Showing, name: str, spec: str) -> str:
 
 # Characters of a condition in a sentence; a longer one is in the hover text and in the ledger.
 MOST_SAID = 90
+# What a claim that states a misconception, or refutes one, says of the misconception.
+OF_IT = {
+    claims.HOLDS: "misconception confirmed",
+    claims.FAILS: "misconception refuted",
+    claims.IN_PART: "misconception refuted in part",
+    claims.INCONCLUSIVE: "not decided",
+}
+MISCONCEPTIONS = ("states", "refutes")
+OPPOSITE = {claims.HOLDS: claims.FAILS, claims.FAILS: claims.HOLDS}
 CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
+CLAIM_PARTS += MISCONCEPTIONS
 Reference = Callable[[Showing, str, str], str]
 REFERENCES: dict[str, Reference] = {
     "claim": claim,

@@ -6,7 +6,7 @@ Here what they would swallow is a problem with a line number.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from anatomy.table.errors import close_names
@@ -70,14 +70,20 @@ def find(text: str) -> Iterator[Fence]:
         at = at + 1 if end is None else end + 1
 
 
-def first_figure(text: str, printed: Mapping[str, str]) -> int | None:
-    """How many lines of a page its first figure ends after, with the other tabs that it is one of,
-    by what its blocks printed; None where it has none above its first section."""
+def first_figure(
+    text: str, printed: Mapping[str, str], marked: Container[str] | None = None
+) -> int | None:
+    """How many lines of a page its first figure ends after, with the other tabs or the fold that it
+    is in, by what its blocks printed; None where it has none above its first section. Of blocks
+    that are `marked` the first, in whichever section."""
     lines = text.split("\n")
     for fence in find(text):
-        if any(line.startswith("## ") for line in lines[: fence.line - 1]):
+        place = fence.options.get("id", "")
+        if marked is None and any(line.startswith("## ") for line in lines[: fence.line - 1]):
             return None
-        if re.search("<figure|<!--picture", printed.get(fence.options.get("id", ""), "")):
+        if marked is not None and place not in marked:
+            continue
+        if re.search("<figure|<!--picture", printed.get(place, "")):
             rest = enumerate(lines[fence.end :], fence.end)
             return next((at for at, line in rest if re.match(r"(?!===)\S", line)), len(lines))
     return None

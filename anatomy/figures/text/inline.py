@@ -6,6 +6,8 @@
     [[claim:transposed-view-costs-nothing]]        the sentence, both numbers, verdict, evidence
     [[claim:transposed-view-costs-nothing | verdict]]  its verdict alone, as a chip
     [[claim:transposed-view-costs-nothing | measured]]
+    [[claim:registers-are-smallest | states]]      a chip on the misconception that it `states`, or
+                                                   `refutes`: refuted, confirmed, not decided
     [[limit:matmul fp16]]  [[limit:copy | TB/s.2]]  a ceiling of the machine
     [[seed:fp16-2048.matmul.sliced_offset_view | ratio]]  a figure that the seed published
     [[machine:gpu]]  [[machine:torch]]              what the figures were made on
@@ -40,18 +42,18 @@ first.
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import Any
 
-from anatomy.figures.text import facts, fences, paragraphs, spans
+from anatomy.figures.text import facts, fences, paragraphs, spans, values
 from anatomy.judge import rows
 from anatomy.record.bounded import bounded, in_words
 from anatomy.record.showing import Found, Showing, using
-from anatomy.record.signatures import NAME, experiments, signature
-from anatomy.table import columns, units
-from anatomy.table.errors import BadParameter, UnknownName, lookup
+from anatomy.record.signatures import NAME, experiments
+from anatomy.table import columns
+from anatomy.table.errors import BadParameter, UnknownName
 
 # What is not prose, and what is a reference in it (group `body`).
 SKIPPED_OR_REFERENCE = re.compile(
@@ -63,17 +65,13 @@ SKIPPED_OR_REFERENCE = re.compile(
     |(?<![\\!])\[(?P<single>\w+(?::|\.\w+[.(])[^\[\]]+)\](?![\[(:])""",
     re.DOTALL | re.VERBOSE,
 )
-_SPEED = re.compile(r">\d[\d.]*([%×]) (?:faster|slower)<")  # in the markup of a reference
+_SPEED = re.compile(r">\d[\d.]*([%×]) (?:faster|slower)\b")  # in the markup of a reference
 _EMPTY_LINE = re.compile(r"^[ \t]*$", re.MULTILINE)
 _BOX = re.compile(r"^!!! .*\n(?:[ \t]+.*\n|\n)*", re.MULTILINE)
 _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
-# How far a reader's own figure may lie outside ours: room for another card of the same model, its
-# clocks and a short run; not for another model, nor for a mistake of a factor.
-EXPECTED = 0.2
 MOST_SAID = 200  # characters of a reference in what is said of it
-SPEED, FACTOR = "speed", "factor"  # formats
 OVER = "speed over "  # a format: the name of another row than the control follows
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
@@ -108,13 +106,22 @@ def replace(showing: Showing, text: str, offset: int = 0) -> tuple[str, list[str
             for each in _in_two_units(chunk, references, html):
                 html[each.start()] = rendered(each, factor=True)
 
-            def replaced(found: re.Match, html: Mapping[int, str | None] = html) -> str:
-                there = html[found.start()]
-                return found[0] if there is None else spans.inert(there)
-
-            chunk = SKIPPED_OR_REFERENCE.sub(replaced, chunk)
+            shown = {at: spans.inert(each) for at, each in html.items() if each is not None}
+            chunk = _replaced(chunk, references, lambda each, shown=shown: shown.get(each.start()))
         parts.append(chunk)
     return "".join(parts), wrong
+
+
+def _replaced(
+    chunk: str, references: Iterable[re.Match], text: Callable[[re.Match], str | None]
+) -> str:
+    """A chunk with the `text` of each reference in its place, where it has one."""
+    parts, at = [], 0
+    for each in references:
+        there = text(each)
+        parts += [chunk[at : each.start()], each[0] if there is None else there]
+        at = each.end()
+    return "".join([*parts, chunk[at:]])
 
 
 def _by_paragraph(chunk: str, references: Iterable[re.Match]) -> Iterator[list[re.Match]]:
@@ -135,7 +142,7 @@ def _in_two_units(
     chunk: str, references: Sequence[re.Match], html: Mapping[int, str | None]
 ) -> Iterator[re.Match]:
     """The references in columns of tables that say some ratios as factors and some in percent."""
-    plain = SKIPPED_OR_REFERENCE.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), chunk)
+    plain = _replaced(chunk, references, lambda each: re.sub(r"[^\n]", " ", each[0]))
     said: dict[tuple[int, int], list[tuple[re.Match, str]]] = {}  # by table and column
     for each in references:
         line = plain.rfind("\n", 0, each.start()) + 1
@@ -209,8 +216,8 @@ def render(showing: Showing, body: str, *, factor: bool = False) -> str:
     try:
         row, spec = pick(found, selectors, ceilings), spec.strip()
         if spec.startswith(OVER):
-            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), SPEED
-        return _value(found, row, column, FACTOR if factor and spec == SPEED else spec)
+            row, spec = _over(found, row, column, spec.removeprefix(OVER).strip()), values.SPEED
+        return values.shown(found, row, column, spec, factor=factor)
     except (UnknownName, BadParameter):
         if found.freshness.current:
             raise
@@ -293,78 +300,10 @@ def _over(found: Found, row: rows.Row, column: str, control: str) -> rows.Row:
     return rows.derived(rows.against([*base, row], control)[-1], None)
 
 
-def _value(found: Found, row: rows.Row, column: str, spec: str) -> str:
-    value = lookup("column", column, row)
-    if units.missing(value):
-        why = (row.get("note") or "").removeprefix("not measured: ")
-        return spans.gap_because(f"not measured: {why}" if why else "not measured")
-    if spec == "range":
-        if column not in rows.INTERVALS:
-            known = ", ".join(rows.INTERVALS)
-            raise BadParameter(f"{column} has no interval; those that do: {known}.")
-        text = rows.ranged(row, column)
-    elif spec == "expect":
-        text = _expected(row, column)
-    elif spec == SPEED:
-        text = rows.speed_in_words(row, column)
-    elif spec == FACTOR:
-        text = rows.factor_in_words(row, column)
-    elif spec:
-        text = units.format_value(value, spec)
-    else:
-        text = rows.printed(row, column, units.PLAIN_DIGITS)
-    figure = spans.figure("measured", text, _origin(found, row, column))
-    # A setting is what was asked for, so it can't be out of date.
-    setting = column in signature(found.name).defaults
-    return figure + (spans.elsewhere(found) if setting else spans.marks(found))
-
-
-def _expected(row: rows.Row, column: str) -> str:
-    """The interval, or the value where it has none, widened by `EXPECTED` at each end."""
-    names = rows.INTERVALS.get(column, ())
-    ends = [each for name in names if not units.missing(each := row.get(name))]
-    low, high = ends if len(ends) == 2 else [row[column]] * 2
-    plain = {**row, **dict.fromkeys(names)}  # its ends have no interval of their own
-    wide = (low / (1 + EXPECTED), high * (1 + EXPECTED))
-    return " to ".join(rows.printed({**plain, column: end}, column, 2) for end in wide)
-
-
-def _origin(found: Found, row: rows.Row, column: str) -> str:
-    """What is said of a number on hover: exactly what it is, how sure it is, and where from."""
-    interval = [row.get(name) for name in rows.INTERVALS.get(column, ())]
-    which = [row.get(name) for name in ("op", "quantity", "variant")]
-    row_name = ", ".join(str(each) for each in which if each is not None)
-    said = f"{rows.heading(column)} of {row_name or found.name}: {rows.ranged(row, column)}"
-    if interval and not any(units.missing(end) for end in interval):
-        said += f", {rows.interval_name([row])}"
-    parts = [said]
-    if column in ("ratio", "speedup") and row.get("control"):
-        parts.append(f"over {row['control']}")
-    if column in rows.SPEEDS and (verdict := row.get(rows.SPEEDS[column][0])):
-        floor = row.get("noise_floor")
-        near = "" if units.missing(floor) else f", noise floor {units.percent(floor)}"
-        parts.append(f"verdict {verdict}{near}")
-    data = found.recording.data
-    if pace := row.get("paced_by"):
-        before = _pace_of_control(found, row) if column in ("ratio", "speedup") else None
-        cpu = data["machine"].get("cpu") if "host" in (pace, before) else None
-        both = f", {row['control']} by the {before}" if before and before != pace else ""
-        parts.append(f"paced by the {pace}{both}{f' ({cpu})' if cpu else ''}")
-    machine = data["machine"].get("gpu") or data["machine"]["slug"]
-    return "; ".join([*parts, f"{found.name} on {machine}, {data['started_at'][:10]}"])
-
-
-def _pace_of_control(found: Found, row: rows.Row) -> str | None:
-    """Who paces what a row's ratio is over."""
-    place = {name: row.get(name) for name in ("op", "quantity")}
-    there = rows.select(found.recording.rows, **place, variants=[row["control"]])
-    return there[0].get("paced_by") if there else None
-
-
 def _meets(row: rows.Row, column: str | None, value: str) -> bool:
     if column is not None:
         return column in row and _same(row[column], value)
-    return any(row.get(name) == value for name in _columns_of([row]))
+    return any(text == value and columns.identifies(name) for name, text in row.items())
 
 
 def _same(there: Any, wanted: str) -> bool:

@@ -148,16 +148,18 @@ def _ends_of_fits(
     for name, fit in fits.items():
         sizes = [row[wanted.x] for row in drawn[name] if row[wanted.x] >= (wanted.beyond or 0)]
         for x in {min(sizes), max(sizes)} if fit and fit.exact else ():
-            ends.append({"series": name, "x": x, "value": fit.factor * x**fit.median})
+            value = fit.factor * x**fit.median
+            ends.append({"series": name, "x": x, "value": value, "power": True})
     return ends
 
 
 def _steps(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> list[dict[str, Any]]:
-    """The corners of the stairs that each line's levels make."""
+    """Both ends of each level of each line; nothing joins two levels."""
     return [
-        {"series": name, "x": row[wanted.x], "value": median(each[wanted.y] for each in level)}
+        {"series": name, "level": number, "x": row[wanted.x]}
+        | {"value": median(each[wanted.y] for each in level)}
         for name, several in levels.items()
-        for level in several
+        for number, level in enumerate(several)
         for row in (level[0], level[-1])
     ]
 
@@ -179,7 +181,8 @@ def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> st
 
 def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wanted: Wanted) -> str:
     every = [row for line in drawn.values() for row in line]
-    size, unit = _unit_of_axis(every, wanted.y)
+    in_names = _needs_names([row[wanted.y] for row in every], wanted.y)
+    size, unit = (1.0, "") if in_names else _unit_of_axis(every, wanted.y)
     across, up = rows.heading(wanted.x), rows.heading(wanted.y)
     points = []
     for name, line in drawn.items():
@@ -194,7 +197,7 @@ def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wante
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
     note = f" ({rows.interval_name(every)})" if wanted.y in rows.INTERVALS else ""
     titles = (across, f"{up}{f', {unit}' if unit else ''}{note}")
-    drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles))
+    drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names))
     named = f"{up} over {across}, both logarithmic, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
@@ -209,6 +212,11 @@ def _ticks(column: str, sizes: Sequence[float]) -> list[tuple[float, str]]:
     even = {4.0**power: re.sub(r"\.0+ ", " ", units.byte_count(4**power)) for power in reach}
     ends = [end for end in (low, high) if all(max(end, p) / min(end, p) > NEAR for p in even)]
     return sorted([*even.items(), *((end, "") for end in ends)])
+
+
+def _needs_names(values: Sequence[float], column: str) -> bool:
+    """Whether these are bytes from KiB to MiB or more, too far apart for one unit."""
+    return column.endswith("bytes") and min(values) >= 1024 and max(values) >= 1024 * min(values)
 
 
 def _unit_of_axis(table: Sequence[Row], column: str) -> tuple[float, str]:

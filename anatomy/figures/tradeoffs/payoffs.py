@@ -262,8 +262,9 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     named = f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}."
     what = "it needs as much as the control" if counted else "break-even lies"
     within = "somewhere in it" if counted else "in it"
-    straight = "at the dotted line if the ratio runs straight from point to point"
-    key = [f"shaded: {what} {within}, {straight}"] * bool(ranges)
+    straight = "if the ratio runs straight from point to point"
+    key = [f"shaded: {what} {within}, at the dotted line {straight}"] * (len(ranges) == 1)
+    key += [f"dotted: where {what}, {straight}"] * (len(ranges) > 1)
     unlike = "the same as the control" if counted else "no difference was shown"
     unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]

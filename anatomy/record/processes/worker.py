@@ -45,10 +45,12 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     started = datetime.now(UTC)
     before = host.conditions(device)
     start_s = time.time() - spec["spawned"]
-    clock, waited_before_s = time.monotonic(), _waited_s()
+    clock, waited_before_s, compiled_before = time.monotonic(), _waited_s(), _compilations()
     table = function(**params)
     measured_s, waited_s = time.monotonic() - clock, _waited_s() - waited_before_s
-    compiling_s = _compiling_s()
+    # Of very many compilations torch keeps the last 64.
+    compiled = [each for each in _compilations() if all(each is not one for one in compiled_before)]
+    compiling_s = sum(each.duration_us or 0 for each in compiled) / 1e6
     after = host.conditions(device)
     rows = rows_of(table, name)
     _warn_of_undeclared(name, rows)
@@ -135,12 +137,10 @@ def _waited_s() -> float:
     return turns.waited_s if turns else 0.0
 
 
-def _compiling_s() -> float:
-    """What torch.compile says it took in this process, which measures once; of very many
-    compilations, the last 64."""
+def _compilations() -> Sequence[Any]:
+    """What torch.compile says of each of its compilations in this process."""
     dynamo = sys.modules.get("torch._dynamo.utils")
-    found = dynamo.get_compilation_metrics() if dynamo else ()
-    return sum(each.duration_us or 0 for each in found) / 1e6
+    return dynamo.get_compilation_metrics() if dynamo else ()
 
 
 def _account(device: str) -> dict[str, Any]:

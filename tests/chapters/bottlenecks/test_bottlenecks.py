@@ -195,6 +195,14 @@ def test_a_wrong_name_is_beside_the_diagonal_and_doubt_is_said(root):
     assert ">bottleneck: toy<" in first and "matmul on toy" not in first
 
 
+def test_a_kernel_of_a_report_has_its_short_name():
+    name = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctorOnSelf_add<flo"
+    short = "vectorized_elementwise_kernel CUDAFunctorOnSelf_add"
+    assert confusions._named(f"   70.4%   30.0 ×  {name}...") == f"   70.4%   30.0 ×  {short}"
+    other = "  It waits for the GPU in 55.6%."
+    assert confusions._named(other) == other
+
+
 def test_where_every_name_is_right_it_says_so(root):
     with using(synthetic.showing(root)):
         matrix, told = confusions.confusion(), confusions.confusion("told")

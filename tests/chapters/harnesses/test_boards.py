@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from anatomy.chapters.harnesses import figures, mistakes
+from anatomy.chapters.harnesses import figures, mistakes, references
 from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
 from anatomy.chapters.harnesses.contest.scoreboard import sheet
 from anatomy.chapters.harnesses.contest.standings import OURS, Contest, where
@@ -234,20 +234,29 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
 def test_a_bias_in_prose_is_the_contests(showing, contest):
     ours = where(contest.biases, variant=OURS)
     ours = ours[ours.quantity != "step_wall"]
-    most = unescape(inline.render(showing, "bias: most"))
-    assert units.percent(ours.bias.abs().max(), 2) in most
-    capped = -ours[ours.op == "W8 matmul 8192"].bias
-    assert units.percent(capped.max(), 2) in inline.render(showing, "bias: power-limited")
-    with pytest.raises(BadParameter, match="a bias is most or power-limited"):
-        inline.render(showing, "bias: long")
+    capped, long = ours.op == "W8 matmul 8192", ours.reference_s >= 1e-5
+    said = {name: inline.render(showing, f"bias: {name}") for name in references.BIASES}
+    assert units.percent(ours[long & ~capped].bias.abs().max(), 2) in unescape(said["long"])
+    assert units.format_value(ours[~long].off_s.abs().max(), "us.2") in unescape(said["short"])
+    assert units.percent((-ours[capped].bias).max(), 2) in said["power-limited"]
+    with pytest.raises(BadParameter, match="a bias is one of long, short, power-limited"):
+        inline.render(showing, "bias: most")
+
+
+def test_what_intervals_hold_is_told_from_the_least_to_the_most(showing, contest):
+    shares = where(contest.coverages, kind="minutes apart").share
+    html = inline.render(showing, "held: minutes apart")
+    assert units.percent(shares.min(), 2) in html and units.percent(shares.max(), 2) in html
+    with pytest.raises(BadParameter, match="long run, minutes apart, processes"):
+        inline.render(showing, "held: tomorrow")
 
 
 def test_mistakes_are_drawn_with_every_way_and_its_counts(contest):
     there = mistakes.ways(contest.errors)
     ours = [way for way in there if way.ours]
-    assert [way.name for way in ours] == [
-        f"compare, {by}" for by in ("one process", "3 processes", "figures")
-    ]
+    assert [way.name for way in ours] == ["one process", "3 processes", "compare"]
+    assert [way.group for way in there[:3]] == [mistakes.OURS_ALONE] * 2 + [mistakes.ALL_ALIKE]
+    assert {way.group for way in there[3:]} == {mistakes.ALL_ALIKE}, "beside ours, and alike"
     assert there[: len(ours)] == ours and len(there) > len(ours), "ours first, then the others"
     picture = unescape(mistakes.mistakes(contest.errors))
     for way in there:

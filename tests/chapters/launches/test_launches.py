@@ -139,8 +139,8 @@ def test_without_a_compiler_its_claim_is_not_measurable(tmp_path):
 def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "WARP_SLOWER", slower)
     launches_rows.block_sizes(tmp_path)
-    words = ["holds" if slower > 1 else "fails", "holds", "holds"]
-    names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing")
+    words = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
+    names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing", "largest-blocks-beat-256")
     names += ("five-lines-of-triton-match-pytorch",)
     assert [verdict(tmp_path, name).word for name in names] == words
 
@@ -152,9 +152,7 @@ def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth
     assert calculations.elements_of_a_launch(launch, bandwidth) == pytest.approx(elements)
 
 
-@pytest.mark.parametrize(
-    ("launch", "graph", "saved"), [(4e-6, 1e-6, 1.5e-3), (9e-6, 0.9e-6, 4.05e-3)]
-)
+@pytest.mark.parametrize(("launch", "graph", "saved"), [(4e-6, 1e-6, 3e-6), (9e-6, 0.9e-6, 8.1e-6)])
 def test_a_graph_saves_the_difference_of_each_launch(launch, graph, saved):
     assert calculations.saved_by_a_graph(launch, graph) == pytest.approx(saved)
     assert calculations.cpp_over_python(0.5 * launch, launch) == pytest.approx(0.5)

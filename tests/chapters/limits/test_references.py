@@ -1,5 +1,7 @@
 """References to what a byte more takes in the cache, and to what a GEMM sustains."""
 
+import re
+
 import pytest
 
 from anatomy.chapters.limits import calculations, figures
@@ -24,6 +26,18 @@ def test_the_rate_of_a_byte_more_is_that_of_the_cache(bandwidth):
 def test_what_a_call_takes_besides_is_its_launch(bandwidth):
     html = inline.render(bandwidth, "l2:copy | fixed")
     assert f">{ceilings_rows.LAUNCH_S * 1e6:.1f} µs<" in html
+
+
+def test_the_best_call_that_fits_is_slower_than_a_byte_more_and_says_its_size(bandwidth):
+    html = inline.render(bandwidth, "l2:copy | best")
+    rate = float(re.search(r">([\d.]+) TB/s<", html)[1]) * 1e12
+    assert 0 < rate < ceilings_rows.RATES["copy"][0]
+    assert "MiB" in html and "the fastest of the sizes that fit" in html
+
+
+def test_the_edge_of_the_cache_lies_between_measured_sizes(bandwidth):
+    html = inline.render(bandwidth, "l2:copy | edge")
+    assert re.search(r">[\d.]+ MiB<", html) and "half of the step" in html
 
 
 def test_what_is_not_known_is_an_error(bandwidth):
@@ -65,5 +79,6 @@ def test_what_the_page_works_out_from_the_limits(bandwidth, peak, launch, thousa
     assert calculations.bytes_of_an_addition() == 3 * 64 * 2**20 * 2
     assert calculations.addition_by_its_bytes(bandwidth) == pytest.approx(402653184 / bandwidth)
     assert calculations.addition_by_its_operations(peak) == pytest.approx(67108864 / peak)
+    assert calculations.cpu_per_kernel_of_a_step(4.5e-3, 100) == pytest.approx(45e-6)
     saved = calculations.saved_by_a_kernel_in_a_graph(launch, thousand)
     assert saved == pytest.approx(launch - thousand / 1000)

@@ -156,8 +156,8 @@ def test_a_card_without_steps_turns_the_verdicts(tmp_path):
 def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, kept):
     in_flight = calculations.bytes_in_flight(bandwidth, latency)
     assert in_flight == pytest.approx(bandwidth * latency)
-    passes = calculations.eight_passes(bandwidth, 2 * bandwidth)
-    assert calculations.eight_passes_from_hbm(bandwidth) == pytest.approx(16 / 9 * passes)
-    assert passes == pytest.approx(4.5 * 2**24 / bandwidth)
+    passes = calculations.eight_passes(bandwidth, 2 * bandwidth, 4)
+    assert passes == pytest.approx((1 + 16) * 2**24 / bandwidth)
+    assert calculations.eight_passes_from_hbm(bandwidth, 4) == pytest.approx(32 / 17 * passes)
     from_both = calculations.partly_from_l1(bandwidth, kept)
     assert from_both * (2**21 - kept) == pytest.approx(bandwidth * 2**21), "the L2 sends the rest"

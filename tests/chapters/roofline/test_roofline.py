@@ -204,7 +204,8 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
     with showing.using(page):
         html, swept = figures.operations(caption="All."), figures.sweep(caption="All.")
     for each in counts.operations(counts.sizes(CACHE, 1.0)):
-        assert f". {each.name} " in html
+        assert f">{each.name} <" in html or f"<td>{each.name} " in html
+    assert "1. relu; 2. multiply, in the L2; " in html
     assert "dashed: copy within the L2, 6.0 TB/s" in html and html.count("<svg") == 2
     assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
     assert swept.count("<tr") == 1 + len(requirements.FMAS)

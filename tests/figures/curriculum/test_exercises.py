@@ -101,8 +101,8 @@ def every_eighth(sms: int, printed: Sequence[float], fold: Sequence[float]) -> l
 
 
 def passes(sms: int, printed: Sequence[float], fold: Sequence[float]) -> list[float]:
-    first, again = (16 * 2**20 / rate for rate in printed)
-    return [first + 7 * again, 8 * first]
+    once, again = (16 * 2**20 / rate for rate in printed[-2:])
+    return [once + 8 * sms * again, 8 * sms * once]
 
 
 # By hand, from what the question prints: the figures of the fold, as far as they are its answer.

@@ -12,6 +12,7 @@ from anatomy.table.errors import BadParameter
 from tests.chapters.harnesses import contests
 from tests.chapters.sync_points.test_drawings import drawn
 from tests.fakes import synthetic
+from tests.fakes.later import again
 
 
 @pytest.fixture
@@ -33,6 +34,18 @@ def test_blocks_are_drawn_with_the_ratios_the_interval_and_the_verdict(shown):
     ratios = trio.ratios(trio.again)
     assert len(ratios) == trio.count
     assert ratios[0] == trio.again["blocks_s"][0] / trio.control["blocks_s"][0]
+
+
+def test_what_several_occasions_leave_open_stands_beside_this_occasions_verdict(shown):
+    found = shown.find("worked_example.kernel")
+    again(found.recording.path, lambda row: 1.2 if row["role"] == "variant" else 1.0)
+    with using(synthetic.showing(found.recording.path.parents[2])) as later:
+        html = interleaved.interleaved("worked_example.kernel", quantity="gpu_cold")
+        table = later.find("worked_example.kernel").recording.rows
+    (wide,) = (r for r in table if (r["role"], r["quantity"]) == ("variant", "gpu_cold"))
+    for picture in drawn(html):
+        assert ", now:<" in picture and ">another day and host:<" in picture
+        assert interleaved._interval(wide) in picture
 
 
 def test_two_variants_at_once_are_not_drawn(shown):

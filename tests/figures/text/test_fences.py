@@ -94,3 +94,11 @@ def test_the_badge_follows_the_first_figure_and_its_tabs():
     assert page.split("\n")[fences.first_figure(page, {"x": "<!--picture 0-->"})] == "Then."
     assert fences.first_figure(page, {"x": "<p>no figure</p>"}) is None
     assert fences.first_figure(page.replace("Lead.", "## S"), {"x": "<figure>"}) is None
+
+
+def test_a_badge_on_few_marked_figures_stands_below_the_first_of_them():
+    page = '```python exec="on" id="x"\n```\n\n## S\n\n??? note "F"\n\n'
+    page += '    ```python exec="on" id="y"\n    ```\n\n    More.\n\nThen.\n'
+    printed = {"x": "<figure>", "y": "<!--picture 0-->"}
+    assert page.split("\n")[fences.first_figure(page, printed, {"y"})] == "Then."
+    assert fences.first_figure(page, printed, set()) is None

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from anatomy import claims
-from anatomy.figures.text import inline, spans
+from anatomy.figures.text import inline, spans, values
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.showing import Asked
 from anatomy.table import units
@@ -186,7 +186,7 @@ def test_a_recording_that_is_not_current_is_marked_and_never_an_error(monkeypatc
     gap = inline.render(page, f"{BENCH}.a_variant_that_came_later.ratio")
     assert "not in the recording, which is out of date" in gap
     asked = SimpleNamespace(defaults={"median_s": 1.0})
-    monkeypatch.setattr(inline, "signature", {"contiguity.bench": asked}.__getitem__)
+    monkeypatch.setattr(values, "signature", {"contiguity.bench": asked}.__getitem__)
     setting = inline.render(page, f"{BENCH}.contiguous.median_s")
     assert "out of date" not in setting, "what was asked for is no finding"
 
@@ -205,6 +205,8 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     assert shown("claim:slice-doubles-fp16 | measured") == number
     assert shown("claim:slice-doubles-fp16 | claimed") == "1.99×"
     assert shown("claim:slice-doubles-fp16 | verdict") == "✓holds"
+    assert shown("claim:slice-doubles-fp16 | states") == "✓misconception confirmed"
+    assert shown("claim:slice-doubles-fp16 | refutes") == "✗misconception refuted"
     where = shown("claim:contiguous-beats-strided | condition")
     assert where == (
         "for sliced_offset_view matmul, transposed_view/as_strided_view layer_norm, 36 of 108 cases"

@@ -77,9 +77,16 @@ def test_what_it_waited_for_others_is_no_part_of_what_it_took(table, monkeypatch
 @pytest.mark.filterwarnings("ignore:toy.fine returned columns")
 @pytest.mark.parametrize(("spent", "told"), [([1_000_000, None, 500_000], 1.5), ([], None)])
 def test_it_is_told_how_long_of_it_was_compiling(table, monkeypatch, spent, told):
-    found = [SimpleNamespace(duration_us=each) for each in spent]
-    dynamo = SimpleNamespace(get_compilation_metrics=lambda: found)
+    """What this process compiled before it measured is not counted."""
+    known = [SimpleNamespace(duration_us=9_000_000)]
+
+    def compiles():
+        known.extend(SimpleNamespace(duration_us=each) for each in spent)
+        return table
+
+    dynamo = SimpleNamespace(get_compilation_metrics=lambda: list(known))
     monkeypatch.setitem(sys.modules, "torch._dynamo.utils", dynamo)
+    monkeypatch.setattr(declare, "load", lambda name, package: compiles)
     assert worker.measure(SPEC)["method"].get("compiling_s") == told
 
 

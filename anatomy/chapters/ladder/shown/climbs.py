@@ -17,8 +17,8 @@ DESK, ROW, TALL = 500, 38.0, 60.0  # pixels: a wider sheet is a desk's; a row on
 LABELS, SHARES, SPEED = 206.0, 64.0, 84.0  # pixels beside the plot of a desk
 VALUE = 34.0  # pixels of a time, which stands right of the mark of a slower way
 MARK = 13.0  # pixels of a mark; an interval no wider is not drawn
-BEGAN = "what a way is held against"
-INTERVAL = "interval of a time, where it is wide"
+BEGAN = "what it is compared with"
+INTERVAL = "95% interval, drawn where wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
@@ -34,10 +34,10 @@ class Step(NamedTuple):
     low: float  # ends of its interval
     high: float
     text: str  # the time, without its unit
-    start: float | None  # of the way that it is held against
+    start: float | None  # of the version that it is compared with
     speed: str
     verdict: str
-    aside: str  # what the step is bound by, and which way it is held against
+    aside: str  # what the step is bound by, and what it is compared with
     share: str  # of the limit of its number format, which it names
 
 
@@ -93,7 +93,7 @@ def _step(row: Row, view: View, size: float) -> Step:
 
 
 def _over(below: Row | None) -> str:
-    """Which way another is held against: `over 3`, or `over 3 in a graph`."""
+    """What a version is compared with: `over 3`, or `over 3 in a graph`."""
     if below is None:
         return ""
     return f"over {str(below['variant'])[:1]}{' in a graph' if rungs.as_graph(below) else ''}"
@@ -108,7 +108,7 @@ def _speed(over: Row) -> str:
     """A rung over the one that it changes; of an undecided one the table has the interval."""
     if over.get("verdict") not in TOLD:
         return ""
-    return "undecided" if over["verdict"] == "undecided" else rows.speed_in_words(over)
+    return "undecided" if over["verdict"] == "undecided" else rows.speed_in_words(over, short=True)
 
 
 def _digits(row: Row, size: float) -> str:
@@ -224,8 +224,12 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         room = canvas.wide(step.speed, 11)
         colour = BAD if slower else MUTED
         if not desk and after + room > sheet.width:
-            ink = BAD if slower else INK  # it stands on the bar
-            sheet.words((start or x) - 8, y + 4, step.speed, colour=ink, size=11, anchor="end")
+            ink = BAD if slower else INK  # it stands on the bar, or where that is short before it
+            end = (start or x) - 8
+            if not slower and end - room < x + 9:
+                end = x - 14 - wide
+                _paper(sheet, end - room, y - 9, room)
+            sheet.words(end, y + 4, step.speed, colour=ink, size=11, anchor="end")
         else:
             _paper(sheet, after - 1, y - 9, room)
             sheet.words(after, y + 4, step.speed, colour=colour, size=11)
