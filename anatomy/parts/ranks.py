@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
+from itertools import count
 from math import inf
 from typing import Any, TypeVar
 
 import pandas as pd
 import torch
 from torch import distributed
+from torch.distributed.rendezvous import rendezvous
 
 from anatomy import judge
 from anatomy.machine import host
@@ -41,6 +44,7 @@ OF_A_RANK = ("total_peak_bytes",)  # what each rank says for itself, beside its 
 # What of the environment changes how GPUs talk; a recording keeps it.
 SETTINGS = {"NCCL_NVLS_ENABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_DISABLE"}
 MISSING = re.compile(r"[Rr]anks? ([\d, ]+) failed to (?:pass|reach) monitoredBarrier")
+_joinings = count()  # of this process
 
 
 @dataclass(frozen=True)
@@ -123,12 +127,15 @@ def joined(
     where = own_device(device)
     wait, backend = timedelta(seconds=patience_s), "gloo"
     how: dict[str, Any] = {}
-    if not ranks.inside():
-        how = {"store": distributed.HashStore(), "rank": 0, "world_size": 1}
     if where.type == "cuda":
         torch.cuda.set_device(where)
         backend, how["device_id"] = "nccl", where
     try:
+        store, rank, size = _meeting()
+        store.set_timeout(wait)
+        # Else who joins for a second time would read what was said there for the first.
+        store = distributed.PrefixStore(f"joining {next(_joinings)}", store)
+        how |= {"store": store, "rank": rank, "world_size": size}
         distributed.init_process_group(backend, timeout=wait, **how)
     except (distributed.DistNetworkError, distributed.DistStoreError) as error:
         reason = str(error).strip().splitlines()[0]
@@ -137,7 +144,6 @@ def joined(
             f"{os.environ.get('MASTER_PORT')}: {reason}"
         ) from None
     control = distributed.new_group(backend="gloo", timeout=wait)
-    rank, size = distributed.get_rank(), distributed.get_world_size()
     until = time.monotonic() + budget_s
     try:
         yield Group(rank, size, where, control, patience_s, left or {}, until)
@@ -148,6 +154,12 @@ def joined(
             distributed.destroy_process_group()
         raise
     distributed.destroy_process_group()
+
+
+@cache
+def _meeting() -> tuple[distributed.Store, int, int]:
+    """What torchrun has the ranks of this run meet in, this one's number, and how many they are."""
+    return next(rendezvous("env://")) if ranks.inside() else (distributed.HashStore(), 0, 1)
 
 
 def own_device(device: str) -> torch.device:

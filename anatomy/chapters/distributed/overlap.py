@@ -1,16 +1,15 @@
 """What hides: kernels that compute and kernels that communicate, of a step on every rank."""
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import pandas as pd
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import ways
+from anatomy.diagnosis import profiles
 from anatomy.measure import census, stopwatch_for
 from anatomy.measure.census import Kernel
 from anatomy.parts import memory, ranks
@@ -65,7 +64,10 @@ def _taken(group: Group, size: of.Size, name: str) -> Parts:
     for _ in range(TAKES):
         watch.drain()
         group.barrier(f"a profile of {name}")
-        takes.append(parted(_kernels(lambda: (way.step(x), watch.drain()))))
+        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+            way.step(x)
+            watch.drain()
+        takes.append(parted(profiles.on_device(profiler.events())))
     lasted = [census.span(sorted(compute + moving)) for compute, moving in takes]
     middle = sorted(range(TAKES), key=lasted.__getitem__)[TAKES // 2]
     taken = takes[group.gathered(middle)[0]]  # rank 0's, so that all show the same step
@@ -74,25 +76,11 @@ def _taken(group: Group, size: of.Size, name: str) -> Parts:
     return taken
 
 
-def _kernels(act: Callable[[], object]) -> list[Kernel]:
-    """As `census.kernels_during`, without the spans of calls, such as those of an optimizer, that
-    profiles draw on the GPU's lane: they would cover what is looked for."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*Profiler clears events")
-        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
-            act()
-    return [
-        (event.time_range.start * 1e-6, event.time_range.end * 1e-6, event.name)
-        for event in profiler.events()
-        if event.device_type == DeviceType.CUDA and not event.is_user_annotation
-    ]
-
-
 def parted(kernels: Sequence[Kernel]) -> Parts:
     """Kernels that compute, and those that move bytes between GPUs; each in order of start."""
     # `nccl:all_reduce` is the name of a call that profiles show above its kernel.
     moving = [k for k in kernels if k[2].startswith(MOVES) and "nccl:" not in k[2]]
-    return sorted(k for k in kernels if not k[2].startswith(MOVES)), sorted(moving)
+    return [k for k in kernels if not k[2].startswith(MOVES)], moving
 
 
 def figures(compute: Sequence[Kernel], moving: Sequence[Kernel]) -> dict[str, Any]:

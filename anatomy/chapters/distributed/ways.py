@@ -10,13 +10,8 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.tensor import DTensor, Replicate
-from torch.distributed.tensor.parallel import (
-    ColwiseParallel,
-    PrepareModuleOutput,
-    RowwiseParallel,
-    parallelize_module,
-)
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import AdamW
@@ -25,7 +20,6 @@ from torch.utils.checkpoint import checkpoint
 from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed.requirements import Size
 from anatomy.parts import models
-from anatomy.parts.demands import HEAD_WIDTH
 from anatomy.parts.ranks import Group
 from anatomy.table.errors import DeviceError
 
@@ -160,40 +154,31 @@ def _sharded(name: str, group: Group, model: Model, adam: Mapping[str, Any]) -> 
     return Way(model, AdamW(parameters, **adam), parameters, unsynchronized)
 
 
-class Parted(nn.Module):
-    """A transformer layer with a projection each for q, k and v, so that ranks can have heads of
-    their own: its parts find the heads in what they are given."""
+class Heads(models.Attention):
+    """Attention whose projection has q, k and v of a head side by side, so that ranks can have
+    whole heads of their own: it finds them in what it is given."""
 
     def __init__(self, width: int, ranks: int) -> None:
-        super().__init__()
-        # Whole heads for every rank, of the usual width where that goes.
-        self.head = HEAD_WIDTH if width % (ranks * HEAD_WIDTH) == 0 else width // ranks
-        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
-        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        super().__init__(width)
+        self.width = width // (-(-self.heads // ranks) * ranks)  # of a head
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, C) to (B, T, C)."""
-        B, T, _ = x.shape
-        normed = self.before(x)
-        q, k, v = (part(normed).view(B, T, -1, self.head) for part in (self.q, self.k, self.v))
-        q, k, v = (part.transpose(1, 2) for part in (q, k, v))  # (B, H of this rank, T, D)
+        parts = self.qkv(x).unflatten(-1, (-1, 3, self.width)).transpose(1, 2)
+        q, k, v = parts.unbind(3)  # (B, H of this rank, T, D)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(y.transpose(1, 2).reshape(B, T, -1))
-        return x + self.down(F.gelu(self.up(self.between(x))))
+        return self.out(y.transpose(1, 2).flatten(2))
 
 
-def parted(size: Size, group: Group, *, parallel: bool) -> Parted:
+def parted(size: Size, group: Group, *, parallel: bool) -> nn.Module:
     """A layer on every rank, or one in parts over all of them."""
     with models.drawn_on(group.where):
-        block = Parted(size.width, group.size).to(models.half(group.where))
+        block = models.Block(size.width)
+        block.attention = Heads(size.width, group.size)
+        block.to(models.half(group.where))
     if parallel:
-        plan: dict[str, Any] = dict.fromkeys(("q", "k", "v", "up"), ColwiseParallel())
-        plan |= dict.fromkeys(("out", "down"), RowwiseParallel())
-        # q, k and v take it as one tensor of all ranks, and their gradients are added up before
-        # they are sent: else each would be sent alone.
-        whole_on_each = {"output_layouts": Replicate(), "desired_output_layouts": Replicate()}
-        plan["before"] = PrepareModuleOutput(**whole_on_each, use_local_output=False)
+        plan = dict.fromkeys(("attention.qkv", "perceptron.up"), ColwiseParallel())
+        plan |= dict.fromkeys(("attention.out", "perceptron.down"), RowwiseParallel())
         parallelize_module(block, init_device_mesh(group.where.type, (group.size,)), plan)
     return block
 

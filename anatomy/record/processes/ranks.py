@@ -59,6 +59,9 @@ def run(entry: str, world_size: int, device: str, params: Mapping[str, Any]) -> 
     was killed."""
     _require(world_size, device)
     os.environ.update(NO_MULTICAST)  # before anything loads NCCL, here and in what is started
+    if not inside() and sys.platform == "linux":  # all are here: no network is asked or waited for
+        for library in ("GLOO", "NCCL"):
+            os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
     if inside() and (started := int(os.environ[SIZE])) != world_size:
         raise BadParameter(
             f"{started} ranks were started, and {world_size} are asked for: let --gpus be the "
@@ -119,9 +122,6 @@ def _launch(world_size: int, task: Path) -> None:
     # Ranks inherit where this process finds its modules, and a thread each, as torchrun has it.
     os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, sys.path))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if sys.platform == "linux":  # all are here: no other network is asked, or waited for
-        for library in ("GLOO", "NCCL"):
-            os.environ.setdefault(f"{library}_SOCKET_IFNAME", "lo")
     try:
         elastic_launch(how, sys.executable)("-P", "-m", MODULE, str(task))
     except ChildFailedError as error:
@@ -144,10 +144,14 @@ def _port() -> int:
 
 def _told(failures: Mapping[int, Any]) -> AnatomyError:
     """The error of the rank that failed first, from torchrun's record of it; one that was killed
-    could write none, and one that torchrun ended did nothing wrong."""
-    ended = -signal.SIGTERM
-    first = min(failures.items(), key=lambda each: (each[1].exitcode == ended, each[1].timestamp))
-    rank, failure = first
+    could write none, and one that torchrun ended or that lost another did nothing wrong."""
+
+    def blame(each: tuple[int, Any]) -> tuple[bool, bool, int]:
+        failure = each[1]
+        lost = any(sign in failure.error_file_data.get("message", "") for sign in LOST)
+        return failure.exitcode == -signal.SIGTERM, lost, failure.timestamp
+
+    rank, failure = min(failures.items(), key=blame)
     if "error" in (told := failure.error_file_data):
         error = isolation.revive(told["error"], f"Rank {rank}: {told['message']}")
         error.output = told["trace"]
