@@ -1,8 +1,8 @@
 """What the seed says of several GPUs, and what the page shows beside it."""
 
 from anatomy.chapters.distributed import requirements as of
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, quotient, time_of, why_not
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.table import Table, quotient, time_of
 from anatomy.judge.rows import Row
 
 TRAINING, MEMORY = Need("distributed.training"), Need("distributed.memory")
@@ -69,19 +69,3 @@ def ddp_hides_most(overlap: Table) -> Finding:
             share = Measured.counted(row["hidden_share"])
             case(share.value >= 0.5, share)
     return cases.finding("The hidden share, by rank.")
-
-
-@claim(
-    TRAINING,
-    statement="With accumulated gradients, DDP is faster if they are sent with the last "
-    "micro-batch alone.",
-    topic="distributed",
-    measures="time of a step with no_sync / without",
-)
-def no_sync_is_faster(training: Table) -> Finding:
-    """A step of four micro-batches with `no_sync` on the first three, over one without."""
-    row = training.row(f"{of.DDP}, at the end", op=of.ACCUMULATED)
-    if reason := why_not(row):
-        raise Unmeasured(reason)
-    ratio = training.ratio(row["variant"], f"{of.DDP}, every time", op=of.ACCUMULATED)
-    return answer(ratio.says("faster"), f"With no_sync: {ratio.text}.", ratio)

@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,9 +12,9 @@ from anatomy.cli import options
 from anatomy.record.measuring import Measurer
 from anatomy.table.errors import lookup
 
-EXPERIMENTS = tuple(
-    f"distributed.{each}" for each in ("collectives", "training", "overlap", "memory")
-)
+EXPERIMENTS = {
+    each: f"distributed.{each}" for each in ("collectives", "training", "overlap", "memory")
+}
 GpusOption = Annotated[
     int,
     typer.Option("--gpus", metavar="N", min=1, help="GPUs, one process for each, of all nodes."),
@@ -42,39 +41,36 @@ def add(app: typer.Typer) -> None:
         scale: ScaleOption = 1.0,
         blocks: BlocksOption = 12,
         only: OnlyOption = None,
-        remeasure: Annotated[
-            bool, typer.Option("--remeasure", help="Measure what is current as well.")
-        ] = False,
         budget: options.BudgetOption = None,
-        allow_foreign: options.ForeignOption = False,
         save: options.SaveOption = None,
     ) -> None:
-        """Measure on several GPUs: collectives, training steps, overlap and memory; and record it.
+        """Measure on several GPUs what is not current, and record it.
 
-        Started as it is, it starts a process for each GPU. Started by torchrun, on each node of
-        several, it is one of them.
+        Collectives, training steps, overlap and memory. Started as it is, it starts a process for
+        each GPU. Started by torchrun, on each node of several, it is one of them.
         """
-        from anatomy.record import recorder, recording, signatures
+        from anatomy.record import occasions, recorder, recording, signatures
         from anatomy.record.processes import lanes, ranks
 
-        given = {"device": device, "world_size": gpus, "scale": scale, "blocks": blocks}
-        known = {name.partition(".")[2]: name for name in EXPERIMENTS}
-        names = [lookup("experiment on several GPUs", each, known) for each in only or known]
-        calls = []
-        for name in names:
-            takes = signatures.signature(name).defaults
-            calls.append((name, {key: value for key, value in given.items() if key in takes}))
         root = save or recording.default_root()
+        given = {"device": device, "world_size": gpus, "scale": scale, "blocks": blocks}
+        calls = []
+        for each in only or EXPERIMENTS:
+            name = lookup("experiment on several GPUs", each, EXPERIMENTS)
+            defaults = signatures.signature(name).defaults
+            calls.append((name, {key: value for key, value in given.items() if key in defaults}))
         if ranks.inside():
-            _as_rank(calls, root)
+            for name, params in calls:
+                found = InPlace(root).measure(name, params)
+                if os.environ["RANK"] == "0":
+                    defaults = signatures.signature(name).defaults
+                    recording.save(occasions.adding(found, root, defaults), root, defaults=defaults)
             return
         here = recorder.host.here()
         if here and not device.startswith("cpu"):
             lanes.cards(gpus)  # so many there are, or one error instead of four
         items = recorder.plan(calls, root, here)
-        mode = "remeasure" if remeasure else "auto"
-        how = {"mode": mode, "budget_s": budget, "allow_foreign": allow_foreign}
-        outcome = recorder.record(items, root=root, **how)
+        outcome = recorder.record(items, root=root, budget_s=budget)
         print(outcome.report(), file=sys.stderr)
         if outcome.failed:
             raise typer.Exit(1)
@@ -90,16 +86,3 @@ class InPlace(Measurer):
         # Other ranks compute on this host, too.
         spec = {"experiment": name, "params": params, "allow_foreign": True, "package": None}
         return worker.measure({**spec, "spawned": time.time(), "process": "one of several ranks"})
-
-
-def _as_rank(calls: list[tuple[str, dict[str, Any]]], root: Path) -> None:
-    """Measure with the other ranks; the first of all saves what came of it."""
-    from anatomy.record import occasions, recording, signatures
-
-    first = os.environ["RANK"] == "0"
-    for name, params in calls:
-        found = InPlace(root).measure(name, params)
-        if first:
-            defaults = signatures.signature(name).defaults
-            found = occasions.adding(found, root, defaults)
-            print(f"saved as {recording.save(found, root, defaults=defaults)}", file=sys.stderr)

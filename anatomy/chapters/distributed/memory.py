@@ -39,7 +39,6 @@ def of_rank(group: Group, scale: float) -> Rows:
     for name in WAYS:
         row = {"op": of.CAPPED, "variant": name, "rank": group.rank, "gpus": group.size}
         row |= {**size.columns, "batch": size.batch, "device": group.where.type}
-        row |= {"predicted_bytes": of.predicted(name, size, group.size)}
         row |= {"cap_bytes": of.cap_bytes(size, group.size)}
         rows.append(row | _tried(group, size, name, row["cap_bytes"]))
     return rows

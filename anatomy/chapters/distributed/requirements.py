@@ -27,10 +27,11 @@ CAPPED = "under a cap"  # of memory
 STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
 
 # Columns that pages read of steps, whether or not any could be measured.
-FIGURES = ("throughput", "efficiency", "total_peak_bytes", "predicted_bytes", "rank")
+FIGURES = ("throughput", "efficiency", "total_peak_bytes", "rank")
 
-# Bytes of a weight: itself, its gradient, both averages of AdamW, and a copy in DDP's buckets.
-WEIGHT, GRADIENT, AVERAGES, BUCKET = 4, 4, 8, 4
+# Bytes of a weight: its gradient, that with itself and both averages of AdamW, and a copy in DDP's
+# buckets.
+GRADIENT, STATE, BUCKET = 4, 16, 4
 LARGEST_MESSAGE, MESSAGES = 2**30, 10  # bytes, and how many sizes, each a quarter of the one above
 
 
@@ -77,24 +78,10 @@ BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
 LARGE = Size(width=2048, layers=6, batch=2, sequence=1024)
 
 
-def predicted(way: str, size: Size, world_size: int) -> int:
-    """Bytes of one GPU for weights, gradients and optimizer, as each way shares them out: what it
-    is said to take, without activations and gathered layers."""
-    state = WEIGHT + GRADIENT + AVERAGES
-    if way.startswith(FSDP):
-        gathered = WEIGHT if way == KEPT else 0  # beside the own part
-        return int(size.weights * (state / world_size + gathered))
-    if way == ZERO:
-        state -= AVERAGES * (world_size - 1) / world_size
-    copied = way == ZERO or (way.startswith(DDP) and way != VIEW)
-    return int(size.weights * (state + (BUCKET if copied else 0)))
-
-
 def cap_bytes(size: Size, world_size: int) -> int:
-    """A card so small that the model with its activations fits under FSDP2 and not under DDP: half
-    way between what the two are predicted to take."""
-    both = sum(predicted(way, size, world_size) for way in (DDP, FSDP))
-    return both // 2 + size.activation_bytes
+    """A card so small that the model with its activations fits under FSDP2, which shares all of
+    the state out, and not under DDP: half way between the two."""
+    return size.weights * (STATE + BUCKET + STATE // world_size) // 2 + size.activation_bytes
 
 
 @requires("distributed.collectives")
@@ -119,13 +106,13 @@ def named(message: int) -> str:
 def training(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
     """All ways side by side, one of which computes at a time."""
     size = STEP.scaled(scale, world_size)
-    every = len(TRAINED) * (WEIGHT + AVERAGES + BUCKET) + 3 * GRADIENT
+    every = len(TRAINED) * (STATE - GRADIENT + BUCKET) + 3 * GRADIENT
     need = every * size.weights + 2 * size.activation_bytes
     for op in (WEAK, STRONG, ACCUMULATED):
         yield Requirement(op, need, "bf16")
     block = BLOCK.scaled(scale, world_size)
     yield Requirement(TENSOR, 5 * 4 * block.weights + block.activation_bytes, "bf16")
-    one = (WEIGHT + GRADIENT) * 2 * size.weights + world_size * size.activation_bytes
+    one = 4 * GRADIENT * size.weights + world_size * size.activation_bytes
     yield Requirement(PARTS, one, "bf16")
 
 
@@ -134,7 +121,7 @@ def overlap(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement
     """One way at a time."""
     size = STEP.scaled(scale, world_size)
     for way in PROFILED:
-        need = predicted(way, size, world_size) + size.activation_bytes
+        need = (STATE + BUCKET) * size.weights + size.activation_bytes
         yield Requirement(profile_of(way), need, "bf16")
 
 

