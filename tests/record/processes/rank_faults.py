@@ -23,16 +23,6 @@ def _alone(act):
     time.sleep(600)
 
 
-def _settings():
-    from anatomy.record.processes.ranks import NO_MULTICAST
-
-    assert {os.environ[name] for name in NO_MULTICAST} == {"0", "1"}, os.environ
-
-
-def none(device):
-    return _rank(_settings)
-
-
 def raises(device):
     _alone(lambda: 1 / 0)
 
@@ -53,8 +43,10 @@ def hangs(device):
     return _rank(lambda: time.sleep(600), 0.5)
 
 
-def shapes(device):
+def disagrees(device):
     from anatomy.parts import ranks
+    from anatomy.record.processes.ranks import NO_MULTICAST
 
+    assert {name: os.environ[name] for name in NO_MULTICAST} == NO_MULTICAST
     with ranks.joined(device, 60) as group:
         group.agree("the shape of x", [4, 4 + group.rank])

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ import torch
 from torch.distributed.elastic.multiprocessing.errors import ProcessFailure
 
 from anatomy.parts import ranks as of_parts
+from anatomy.record import occasions, recording
 from anatomy.record.processes import ranks, worker
 from anatomy.table import errors
 
@@ -54,14 +54,6 @@ def still_there() -> list[str]:
     return found
 
 
-def test_every_rank_is_asked_without_multicast_whatever_was_set_and_rank_0_answers(monkeypatch):
-    monkeypatch.setenv("NCCL_NVLS_ENABLE", "2")
-    before = set(Path(tempfile.gettempdir()).iterdir())
-    assert run("none") == [0, 1]
-    left = {each.name for each in Path(tempfile.gettempdir()).iterdir() if each not in before}
-    assert not [name for name in left if name.startswith("torchelastic")]
-
-
 @pytest.mark.parametrize(
     ("fault", "kind", "said"),
     [
@@ -69,10 +61,11 @@ def test_every_rank_is_asked_without_multicast_whatever_was_set_and_rank_0_answe
         ("killed", errors.MeasurementError, "Rank 1 was ended by SIGKILL"),
         ("hangs", errors.MeasurementError, "rank 1 has not come to the next step within 0.5 s"),
         ("outgrows", errors.OutOfMemory, "Rank 1: It ran out of memory when it asked for"),
-        ("shapes", errors.DisagreementError, "ranks disagree on the shape of x: rank 0 has [4, 4]"),
+        ("disagrees", errors.DisagreementError, "ranks disagree on the shape of x: rank 0 has [4, 4]"),
     ],
 )
-def test_a_rank_that_fails_ends_all_and_says_which_and_why(fault, kind, said):
+def test_a_rank_that_fails_ends_all_and_says_which_and_why(fault, kind, said, monkeypatch):
+    monkeypatch.setenv("NCCL_NVLS_ENABLE", "2")  # which ranks must not be asked with
     began = time.monotonic()
     with pytest.raises(kind, match=said.replace("[", r"\[")):
         run(fault)
@@ -103,7 +96,7 @@ def test_a_port_that_is_taken_is_told_before_anything_starts(monkeypatch):
         port = other.getsockname()[1]
         monkeypatch.setenv("MASTER_PORT", str(port))
         with pytest.raises(errors.Busy, match=f"Port {port}, which MASTER_PORT names, is taken"):
-            run("none")
+            run("raises")
 
 
 @pytest.fixture
@@ -117,7 +110,7 @@ def gpus(monkeypatch):
 
 
 def on_gpus(count: int):
-    return ranks.run(f"{FAULTS}:none", count, "cuda:0", {})
+    return ranks.run(f"{FAULTS}:raises", count, "cuda:0", {})
 
 
 def test_more_gpus_than_there_are_or_no_nccl_is_one_error(gpus, monkeypatch):
@@ -139,7 +132,7 @@ def test_ranks_that_somebody_else_started_must_be_as_many(monkeypatch):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "4")
     with pytest.raises(errors.BadParameter, match="4 ranks were started, and 2 are asked for"):
-        run("none")
+        run("raises")
 
 
 def failed(file: Path, exitcode: int, at: int, said: str = "") -> ProcessFailure:
@@ -216,7 +209,7 @@ def test_two_nodes_of_torchrun_measure_together(tmp_path):
         words += [f"--log-dir={tmp_path / 'logs'}"]
         words += ["-m", "anatomy", "distributed", "--device", "cpu", "--gpus", "2"]
         words += ["--scale", "1e-5", "--blocks", "1", "--save", str(tmp_path)]
-        words += ["--only", "collectives", "--only", "memory"]
+        words += ["--only", "collectives"] * 2  # they meet anew for each
         own = {"OMP_NUM_THREADS": "1", "ANATOMY_LOCKS": str(tmp_path)}
         command = [sys.executable, *words]
         return subprocess.Popen(
@@ -229,10 +222,7 @@ def test_two_nodes_of_torchrun_measure_together(tmp_path):
     nodes = [node(number, port) for number in range(2)]
     said = [each.communicate(timeout=300)[1].decode() for each in nodes]
     assert [each.returncode for each in nodes] == [0, 0], said
-    saved = [json.loads(file.read_text()) for file in tmp_path.glob("*/distributed.*/*.json")]
-    found = {each["experiment"].partition(".")[2]: each for each in saved}
-    assert {name: each["params"]["world_size"] for name, each in found.items()} == {
-        "collectives": 2,
-        "memory": 2,
-    }
-    assert {row.get("rank") for row in found["collectives"]["rows"]} == {None, 0, 1}
+    (file,) = tmp_path.glob("*/distributed.collectives/*.json")
+    found = recording.load(file)
+    assert found.params["world_size"] == 2 and occasions.count(found) == 2
+    assert {row.get("rank") for row in found.rows} == {None, 0, 1}
