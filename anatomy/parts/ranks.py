@@ -26,6 +26,7 @@ from torch.distributed.rendezvous import rendezvous
 from anatomy import judge
 from anatomy.machine import host
 from anatomy.measure import stopwatch_for
+from anatomy.measure.blocks import balanced_orders
 from anatomy.parts import grid, memory
 from anatomy.record.processes import ranks
 from anatomy.record.requirements import Capacity, Requirement, left_out
@@ -232,11 +233,9 @@ def timed(
     found: dict[str, list[float]] = {name: [] for name in calls}
     gc.collect()
     gc.freeze()  # a collection on one rank would make all wait
-    order = list(calls)
+    names, orders = list(calls), balanced_orders(len(calls), seed=0)  # the same on all ranks
     for number in range(blocks):
-        # Each comes first once in a while, and before each other as often as after it.
-        turn = order[number % len(order) :] + order[: number % len(order)]
-        for name in reversed(turn) if number % 2 else turn:
+        for name in map(names.__getitem__, orders[number % len(orders)]):
             group.barrier(name)
             found[name].append(watch.wall([calls[name]] * often[name]) / often[name])
     gc.unfreeze()

@@ -38,7 +38,7 @@ def of_rank(group: Group, scale: float) -> Rows:
     rows, size = [], of.LARGE.scaled(scale, 1)
     for name in WAYS:
         row = {"op": of.CAPPED, "variant": name, "rank": group.rank, "gpus": group.size}
-        row |= {**size.columns, "batch": size.batch, "device": group.where.type}
+        row |= {**size.columns, "device": group.where.type}
         row |= {"cap_bytes": of.cap_bytes(size, group.size)}
         rows.append(row | _tried(group, size, name, row["cap_bytes"]))
     return rows

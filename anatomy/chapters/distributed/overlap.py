@@ -45,7 +45,7 @@ def of_rank(group: Group, scale: float) -> Rows:
     for name in of.PROFILED:
         op = of.profile_of(name)
         cell = {"op": op, "variant": name, "rank": group.rank, "gpus": group.size}
-        cell |= {**size.columns, "batch": size.batch, "device": group.where.type}
+        cell |= {**size.columns, "device": group.where.type}
         found, why = group.attempt(op, partial(_taken, group, size, name))
         rows.append(cell | (figures(*found) if found else {"note": why}))
         memory.give_back(group.where)

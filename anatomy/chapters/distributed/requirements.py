@@ -1,7 +1,7 @@
 """What experiments on several GPUs take of each, and the sizes that they try."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from anatomy.parts import sizes
 from anatomy.parts.demands import heads_of
@@ -57,7 +57,7 @@ class Size:
     @property
     def columns(self) -> dict[str, int]:
         """The coordinates as columns of a table."""
-        return {"width": self.width, "layers": self.layers, "sequence": self.sequence}
+        return asdict(self)
 
     @property
     def activation_bytes(self) -> int:

@@ -123,8 +123,7 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
         for row in timed(calls, cell={"op": op, **size.columns}, against=over) if calls else []:
             gpus = 1 if (name := ranks.origin(row)) in ALONE else group.size
             tokens = size.tokens * (1 if op == of.STRONG else gpus)
-            more = {"gpus": gpus, "tokens": tokens, "batch": size.batch}
-            rows.append(row | runs[name].facts | more)
+            rows.append(row | runs[name].facts | {"gpus": gpus, "tokens": tokens})
     return rows
 
 
@@ -167,7 +166,7 @@ def strays(group: Group, name: str, run: Run, expected: Answer) -> float:
 def _tensor_parallel(group: Group, scale: float, timed: Timed) -> Rows:
     """Forward and backward pass of one layer on one GPU, and in parts over all of them."""
     size = of.BLOCK.scaled(scale, group.size)
-    cell = {"op": of.TENSOR, **size.columns, "batch": size.batch, "tokens": size.tokens}
+    cell = {"op": of.TENSOR, **size.columns, "tokens": size.tokens}
 
     def make() -> tuple[dict[str, Callable], dict[str, float]]:
         x, calls = ways.batch(size, group, 0), {}  # the same for all
@@ -197,7 +196,7 @@ def _flat(call: Callable[[], tuple[Tensor, ...]]) -> Answer:
 def _data_parallel(group: Group, scale: float, timed: Timed) -> Rows:
     """The parts of DataParallel's forward pass, which rank 0 drives alone; the others watch."""
     size = of.STEP.scaled(scale, group.size)
-    cell = {"op": of.PARTS, **size.columns, "batch": size.batch, "gpus": group.size}
+    cell = {"op": of.PARTS, **size.columns, "gpus": group.size}
     names = (of.FORWARD, of.COPIES, "share out the batch", "run the copies", "gather")
 
     def make() -> list[Callable[[], object]]:

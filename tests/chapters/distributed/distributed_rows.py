@@ -59,7 +59,7 @@ def of_ranks(row: dict) -> list[dict]:
 def training(root: Path, **params: Any) -> Path:
     """A recording of `distributed.training`."""
     gpus = params.get("world_size", GPUS)
-    cell = {**of.STEP.columns, "batch": of.STEP.batch}
+    cell = of.STEP.columns
     rows, ranks = [], []
     for op, base_s, slower, control in (
         (of.WEAK, STEP_S, SLOWER, of.ONE),

@@ -1,5 +1,5 @@
-"""What a rank may do wrong, for tests: each rank calls one of these. What needs no torch loads none,
-which would take most of a test's time."""
+"""What a rank may do wrong, for tests: each rank calls one of these. What needs no torch loads
+none, which would take most of a test's time."""
 
 import os
 import signal
