@@ -121,7 +121,9 @@ def overlap(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement
     """One way at a time."""
     size = STEP.scaled(scale, world_size)
     for way in PROFILED:
-        need = (STATE + BUCKET) * size.weights + size.activation_bytes
+        # Under FSDP2 beside its part of the state what is gathered, of all layers at the most.
+        each = STATE // world_size + GRADIENT if way.startswith(FSDP) else STATE + BUCKET
+        need = each * size.weights + size.activation_bytes
         yield Requirement(profile_of(way), need, "bf16")
 
 
