@@ -53,7 +53,7 @@ def test_a_rank_that_fails_while_the_other_waits_in_nccl_ends_both(fault, kind, 
     began = time.monotonic()
     with pytest.raises(kind, match=said):
         run(f"{FAULTS}:{fault}")
-    assert time.monotonic() - began < 120 and not still_there()
+    assert time.monotonic() - began < 300 and not still_there()
 
 
 def test_collectives_have_times_and_a_fit_and_no_multicast():

@@ -15,7 +15,6 @@ from anatomy.judge.rows import Row
 from anatomy.parts import sizes
 from anatomy.record.showing import current
 from anatomy.table import units
-from anatomy.table.errors import BadParameter
 
 LEFT = 64.0  # pixels for the lanes' names
 KEY = {"a kernel computes": KERNEL, "bytes move between GPUs": COPY}
@@ -101,8 +100,6 @@ def predicted(
         if fit is None or one is None or ddp is None:
             return '<p class="key">Not shown: the fit or the steps were not measured.</p>'
         sent = GRADIENT * sizes.weights(ddp["width"], ddp["layers"])
-        if (least := min(gpus)) < 2:
-            raise BadParameter(f"gpus={least}: one GPU sends nothing; ask for 2 or more.")
         steps = [
             scaling.predicted(fit, sent, one["median_s"], ddp["median_s"], each)
             for each in sorted({fit.gpus, *gpus})

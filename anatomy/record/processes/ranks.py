@@ -34,6 +34,7 @@ DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 # A rank that only lost another one waits so long, so that the other is the first to be found.
 GIVE_WAY_S = 3.0
 LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "monitoredBarrier")
+LOST += ("ncclRemoteError",)
 # NVLink multicast stays off, in whatever could use it: a program that breaks off while it does can
 # leave a host's GPUs unusable for all.
 NO_MULTICAST = {
