@@ -19,7 +19,7 @@ from anatomy.chapters.limits.memory import WAYS
 from anatomy.chapters.memory_layout import alignment, contiguity, remedies, tensor_layout
 from anatomy.chapters.precision import fp8
 from anatomy.numerics import agreement
-from anatomy.parts import products, ranks
+from anatomy.parts import products
 from anatomy.record import signatures
 from anatomy.record.declare import load
 from anatomy.table import intervals
@@ -56,7 +56,6 @@ def table():
     # What is large for a GPU's sake, or compiled, takes a CPU seconds.
     small = (
         mock.patch.object(launches, "COUNT", 2**16),
-        mock.patch.object(ranks, "BLOCK_S", 1e-3),
         mock.patch.object(chains, "BREAKS", (0, 1, 4)),
         mock.patch.object(fp8, "compiled", partial(torch.compile, backend="eager")),
     )
