@@ -125,9 +125,9 @@ def lint(python: str) -> list[int]:
 
 
 def replay(python: str, *options: str) -> int:
-    """Build the site from its recordings, beside the one of `make.py site`."""
+    """Build the site from its recordings, beside the one of `make.py site`, drafts included."""
     build = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(REPLAYED), *options]
-    return run("replay", build, quiet=True, ANATOMY_MODE="replay")
+    return run("replay", build, quiet=True, ANATOMY_MODE="replay", ANATOMY_DRAFTS="1")
 
 
 def side_by_side() -> list[str]:

@@ -7,6 +7,7 @@ blocks never get as far as a warning, so neither --strict nor -q changes what a 
 
 import gc
 import logging
+import os
 import re
 import sys
 import time
@@ -66,6 +67,8 @@ def on_config(config):
     if _command != "serve":
         _lock = _called(lambda: _processes().lock(Path(config.config_file_path).parent))
     markdown_exec.formatters["python"] = _format
+    if os.environ.get("ANATOMY_DRAFTS"):
+        config.draft_docs = None
     return config
 
 
@@ -78,7 +81,7 @@ def on_pre_build(config):
         if _seen != seen_before:  # what was drawn is no good, even where this build fails
             _building = None
             _anatomy().forget_modules()
-    files = get_files(config).documentation_pages()
+    files = get_files(config).documentation_pages(inclusion=_inclusion())
     _pages.clear()
     _navigations.clear()
     _pages.update((file.src_uri, file.content_string) for file in files)
@@ -104,12 +107,12 @@ def on_files(files, config):
     """Publish the raw recordings and the ledger with the site, lay out its navigation, and have its
     pages once more for each further edition."""
     config.nav = config.nav or _building.navigation
-    own = [file for file in files if file.src_dir == config.docs_dir]
+    own = [file for file in files if file.src_dir == config.docs_dir and _shown(file)]
     if len(_building.editions) > 1:
         config.extra["alternate"] = True  # has the theme's header hold our switch
     for edition in _building.editions[1:]:
         _add_edition(edition, own, files, config)
-    for file in files.documentation_pages():  # `mkdocs serve --dirty` asks
+    for file in files.documentation_pages(inclusion=_inclusion()):  # `mkdocs serve --dirty` asks
         source = _building.edition(file.src_uri)[1]
         file.is_modified = partial(_building.unpublished.__contains__, source)
     texts = {name: _body(source) for name, source in _pages.items()}
@@ -230,6 +233,15 @@ def _add_edition(edition, own, files, config):
     config.nav = nav
     at_top = (each for each in found.pages if each.file.dest_uri == f"{edition.folder}/index.html")
     found.homepage = next(at_top, None)
+
+
+def _inclusion():
+    """What tells of a file's inclusion whether it is built: drafts are in a preview."""
+    return InclusionLevel.is_in_serve if _command == "serve" else InclusionLevel.is_included
+
+
+def _shown(file):
+    return _inclusion()(file.inclusion)
 
 
 def _stamps(config):

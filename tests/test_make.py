@@ -98,7 +98,7 @@ def test_a_check_of_pages_is_all_of_the_tests_that_pages_can_break(steps):
     ran, statuses = steps
     assert make.check([]) == 0
     assert list(ran) == ["lint", "format", "prose", "claims", "replay", "links"]
-    assert ran["replay"][1] == {"ANATOMY_MODE": "replay"}
+    assert ran["replay"][1] == {"ANATOMY_MODE": "replay", "ANATOMY_DRAFTS": "1"}
     ran.clear()
     statuses |= {"prose": 1, "replay": 3}
     assert make.check([]) == 3 and "claims" in ran and "links" not in ran

@@ -127,7 +127,9 @@ def add(app: typer.Typer, package: Path | None) -> None:
         if machine or not here:
             recording.known_machine(root, slug)
         items = recorder.plan(calls.collected(), root, here, slug=slug, package=package)
-        stale = [each for each in items if not each.freshness.current]
+        left_out = calls.drafts()
+        of_site = (i for i in items if {p.rpartition(":")[0] for p in i.places} - left_out)
+        stale = [each for each in of_site if not each.freshness.current]
         for each in stale:
             say(f"{each.places[0]}: {each.title}: {each.freshness.state}. {each.freshness.reason}")
         if stale:

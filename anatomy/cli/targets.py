@@ -1,5 +1,6 @@
 """What `record PAGE|EXPERIMENT ...` asks for, and what the pages of this checkout show."""
 
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,15 @@ def collected(only: Sequence[str] | None = None) -> list[Call]:
 def pages() -> list[str]:
     """Pages of the checkout relative to docs/; none outside a checkout."""
     return sorted(page.relative_to(docs()).as_posix() for page in docs().rglob("*.md"))
+
+
+def drafts() -> set[str]:
+    """Pages that a published site leaves out, for they are not measured yet: mkdocs.yml's."""
+    settings = docs().parent / "mkdocs.yml"
+    # Not by a YAML parser: a GPU host that only measures has none.
+    text = settings.read_text(encoding="utf-8") if settings.is_file() else ""
+    named = re.search(r"^draft_docs: \|\n((?:  /.*\n)+)", text, re.M)
+    return {line.removeprefix("  /") for line in named[1].splitlines()} if named else set()
 
 
 def docs() -> Path:

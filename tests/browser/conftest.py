@@ -44,7 +44,8 @@ def built(tmp_path_factory) -> Built:
     if ready := os.environ.get("BUILT_SITE"):  # `make.py test` has just built these pages
         return Built(0, "", Path(ready))
     folder = tmp_path_factory.mktemp("site")
-    found = Project(folder, CHECKOUT / "recordings", RECORDED).copy_site().build("--strict")
+    project = Project(folder, CHECKOUT / "recordings", RECORDED).copy_site()
+    found = project.build("--strict", ANATOMY_DRAFTS="1")
     assert found.status == 0, found.said
     return found
 

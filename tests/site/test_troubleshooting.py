@@ -93,7 +93,7 @@ def _(monkeypatch, tmp_path):
 @way("Somebody else computes on the GPU")
 def _(monkeypatch, tmp_path):
     monkeypatch.setattr(host, "foreign_processes", lambda device: [4711])
-    return said(lambda: worker._refuse_company("cuda:0"))
+    return said(lambda: worker.refuse_company("cuda:0"))
 
 
 @way("Two commands measure at once")
@@ -109,7 +109,7 @@ def _(monkeypatch, tmp_path):
         "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 7.60 GiB "
         "of which 1.00 GiB is free."  # in torch's words
     )
-    return worker._failure(error)["message"]
+    return worker.failure(error)["message"]
 
 
 @way("Another profiler runs")
