@@ -52,8 +52,8 @@ def touched(
 
 
 def offsets(*, caption: str | None = None) -> str:
-    """Bandwidth over the offset at which a warp's reads begin, from HBM and from L1, and beside
-    each mark a hollow one for what the sectors predict."""
+    """Bandwidth over the offset at which a warp's reads begin, a chart for HBM and one for L1, and
+    beside each mark a hollow one for what the sectors predict."""
     found = current().find("coalescing.offsets")
 
     def draw() -> str:
@@ -71,10 +71,13 @@ def offsets(*, caption: str | None = None) -> str:
             rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
             lines.append([row["op"], str(row["offset_bytes"]), *rates])
         titles = ("offset in bytes", "TB/s of bytes asked for")
-        drawing = svg.Drawing("steps.predicted", (points, list(range(0, 129, 32)), titles))
+        ticks, panels = list(range(0, 129, 32)), []
+        for op in dict.fromkeys(point["series"] for point in points):
+            own = [point for point in points if point["series"] == op]
+            panels.append((op, svg.Drawing("steps.predicted", (own, ticks, titles))))
         head = ("reads", "#offset, bytes", "#measured", "#predicted")
         label = "Bandwidth over the offset, measured and predicted by sectors."
-        return svg.chart([("", drawing)], label) + figures.twin(tables.listed(head, lines, label))
+        return svg.chart(panels, label) + figures.twin(tables.listed(head, lines, label))
 
     return framing.exhibit([found], caption, draw)
 
