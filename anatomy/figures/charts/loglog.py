@@ -24,6 +24,8 @@ HEIGHT = 260  # pixels of a plot of ratios
 TOGETHER = (9, 4)  # pixels across and down from mark to mark: nearer ones share a label
 CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 EDGE = 15  # pixels from the name of an edge to that of the next
+FREE = 8  # times: where no other edge is nearer on its right, a name stands there
+RIGHT = {"align": "right", "dx": -4}
 CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
@@ -282,10 +284,13 @@ def growth(
         *_named([rule for rule in rules if "x" in rule and "value" in rule], dy=-13),
         *_named(level, align="left", dx=4, dy=-9),
     ]
+    last = max(grammar.ends_of(points, "x"))
     for number, edge in enumerate(edges):
         layers.insert(0, grammar.dashed([edge], x="x:Q"))
         name = grammar.on([edge], x="x:Q", y=alt.value(292 - EDGE * (len(edges) - 1 - number)))
-        layers.append(grammar.words(name, how={"align": "left", "dx": 4, "color": MUTED}))
+        room = min((other["x"] for other in edges if other["x"] > edge["x"]), default=last)
+        side = {"align": "left", "dx": 4} if room > FREE * edge["x"] else RIGHT
+        layers.append(grammar.words(name, how=side | {"color": MUTED}))
     return grammar.framed(layers, width, 300)
 
 
