@@ -65,9 +65,7 @@ def _flat(points: Sequence[Row]) -> float:
     return max(row["flops"] / row["median_s"] for row in points)
 
 
-def operations(
-    only: Sequence[str] = (), *, unfold: bool = False, caption: str | None = None
-) -> str:
+def operations(only: Sequence[str] = (), *, caption: str | None = None) -> str:
     """Some twenty operations on the measured roofs, and of each what keeps it from its roof; or
     `only` some of them by name, on the roofs of their formats, without the table.
 
@@ -91,7 +89,7 @@ def operations(
         copies = copy.rate.median if copy else None
         if only:
             return _few([_row(there, name) for name in only], ceilings) if there else ""
-        drawn = _placed(there, ceilings, copies, size, unfold=unfold) if there else ""
+        drawn = _placed(there, ceilings, copies, size) if there else ""
         return drawn + figures.refused(every)
 
     return framing.exhibit([found, cache], caption, draw)
@@ -124,14 +122,7 @@ def _key(names: Sequence[str]) -> str:
     return f'<p class="key numbered narrow">{told}.</p>'
 
 
-def _placed(
-    table: Sequence[Row],
-    ceilings: Ceilings,
-    copies: float | None,
-    cache: int,
-    *,
-    unfold: bool,
-) -> str:
+def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cache: int) -> str:
     """`copies` is the rate of a byte more of a copy within the L2, in bytes per second."""
     every, slope, _ = rooflines.roofs(ceilings)
     if copies:
@@ -159,7 +150,7 @@ def _placed(
         marks.append(one.mark(str(named or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     layers, label = (every, slope, marks), "Operations on the measured roofs"
-    return _key(NAMED) + with_table(layers, label, head, lines, unfold=unfold)
+    return _key(NAMED) + with_table(layers, label, head, lines)
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:
