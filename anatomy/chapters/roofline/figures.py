@@ -150,7 +150,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
         marks.append(one.mark(str(named or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
     layers, label = (every, slope, marks), "Operations on the measured roofs"
-    return _key(NAMED) + with_table(layers, label, head, lines)
+    return with_table(layers, label, head, lines) + _key(NAMED)
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:
