@@ -6,23 +6,20 @@ from html import escape
 from anatomy.chapters.roofline import requirements, roofs
 from anatomy.chapters.roofline.claims import ABOVE
 from anatomy.figures import framing, tables
-from anatomy.figures.charts import figures, svg
+from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.limits import curves, rooflines
-from anatomy.figures.limits.placed import Placed, with_table
-from anatomy.judge import rows
+from anatomy.figures.limits.placed import Placed, key, named, with_table
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
-from anatomy.table.errors import lookup
 
 AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
 # Calls that the text is about: they have their names on a desk, and numbers on a phone.
 NAMED = ("relu", "multiply, in the L2", "AdamW, fused", "AdamW, foreach", "softmax", "layer_norm")
 NAMED += ("add, small", "matrix × vector", "attention")
-SWEPT = (1, 16, 64, 1024)  # FMAs of the marks that have their number beside them
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 
@@ -50,8 +47,7 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        named = requirements.fma_name(row["fmas"]) if row["fmas"] in SWEPT else ""
-        marks.append(one.mark(named))
+        marks.append(one.mark(row["variant"] if row["fmas"] in (1, 16, 64, 1024) else ""))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
@@ -67,13 +63,7 @@ def _flat(points: Sequence[Row]) -> float:
 
 def operations(only: Sequence[str] = (), *, caption: str | None = None) -> str:
     """Some twenty operations on the measured roofs, and of each what keeps it from its roof; or
-    `only` some of them by name, on the roofs of their formats, without the table.
-
-        operations(["relu", "softmax", "matmul, bf16"], caption="Three of them.")
-
-    Raises:
-        UnknownName: One of `only` is none of the operations.
-    """
+    `only` some of them, by name, as `named` draws them."""
     showing = current()
     found, cache = showing.find("roofline.operations"), showing.find(rooflines.BANDWIDTH)
     ceilings = showing.ceilings_of(found)
@@ -81,45 +71,17 @@ def operations(only: Sequence[str] = (), *, caption: str | None = None) -> str:
     def draw() -> str:
         if found.recording is None:
             return ""
-        every = found.recording.rows
+        every, given = found.recording.rows, found.recording.data["machine"]
         there = sorted((row for row in every if _timed(row)), key=_intensity)
-        size = found.recording.data["machine"].get("l2_bytes") or 0
         # Like HBM's slope it is of copies: half of what an elementwise call moves, it writes.
         copy = curves.marginals(cache.recording.rows if cache.recording else ()).get("copy")
-        copies = copy.rate.median if copy else None
-        if only:
-            return _few([_row(there, name) for name in only], ceilings) if there else ""
-        drawn = _placed(there, ceilings, copies, size) if there else ""
+        copies = copy and copy.rate.median
+        if only and there:
+            return named(there, only, lambda row: roofs.least(row, ceilings).seconds, ceilings)
+        drawn = _placed(there, ceilings, copies, given.get("l2_bytes") or 0) if there else ""
         return drawn + figures.refused(every)
 
     return framing.exhibit([found, cache], caption, draw)
-
-
-def _row(table: Sequence[Row], name: str) -> Row:
-    return lookup("operation", name, {row["variant"]: row for row in table})
-
-
-def _few(table: Sequence[Row], ceilings: Ceilings) -> str:
-    """Some operations and their roofs alone, each with its name, or its number on a phone."""
-    every, slope, _ = rooflines.roofs(ceilings)
-    roofs_of = [roof for roof in every if roof["series"] in rows.names(table, "dtype")]
-    marks = []
-    for number, row in enumerate(table, 1):
-        one = Placed(row["variant"], row, _intensity(row))
-        least = roofs.least(row, ceilings)
-        share = units.percent(least.seconds / row["median_s"]) if least else ""
-        told = f", {share} of what {least.roof} allows" if least else ""
-        named = f"{row['variant']}, {share}" if least else row["variant"]
-        marks.append(one.mark(str(number), told) | {"name": named, "series": row["dtype"]})
-    drawing = svg.Drawing("loglog.roofline", (roofs_of, slope, marks))
-    label = f"On the measured roofs: {'; '.join(each['name'] for each in marks)}."
-    return svg.chart([("", drawing)], label) + _key([each["name"] for each in marks])
-
-
-def _key(names: Sequence[str]) -> str:
-    """What the numbers of a phone's chart stand for."""
-    told = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(names, 1))
-    return f'<p class="key numbered narrow">{told}.</p>'
 
 
 def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cache: int) -> str:
@@ -145,12 +107,11 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
         lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        named = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
-        own = {"name": row["variant"] if named else "", "series": row["dtype"]}
-        marks.append(one.mark(str(named or ""), told) | own)
+        place = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
+        own = {"name": row["variant"] if place else "", "series": row["dtype"]}
+        marks.append(one.mark(str(place or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    layers, label = (every, slope, marks), "Operations on the measured roofs"
-    return with_table(layers, label, head, lines) + _key(NAMED)
+    return with_table((every, slope, marks), "Operations on their roofs", head, lines) + key(NAMED)
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:

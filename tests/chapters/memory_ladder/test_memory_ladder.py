@@ -3,14 +3,12 @@
 import pytest
 import torch
 
-from anatomy import claims, page
+from anatomy import claims
 from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
 from anatomy.chapters.memory_ladder.requirements import BY_ALL, IN_PARTS, ONCE, WRITE
 from anatomy.parts import cuda_kernels
 from anatomy.record import recording
 from anatomy.record.declare import load
-from anatomy.record.showing import using
-from anatomy.table.errors import UnknownName
 from anatomy.table.plateaus import plateaus
 from tests.chapters.memory_ladder import memory_ladder_rows as made
 from tests.fakes import synthetic
@@ -117,35 +115,6 @@ def test_a_made_up_card_has_the_levels_that_it_was_made_with(tmp_path):
     assert [row["latency_s"] for row in found] == pytest.approx([20e-9, 150e-9, 600e-9], rel=0.05)
     (one,) = rows(chase, variant="64.0 KiB")
     assert one["latency_s"] == pytest.approx(one["median_s"] / made.LOADS)
-
-
-def test_a_curve_names_its_levels_the_edges_of_caches_and_the_machines_limit(tmp_path):
-    for make in (made.bandwidth, made.latency, made.levels, synthetic.MAKERS["limits.ceilings"]):
-        make(tmp_path)
-    edge = {"L1 of one SM": 'memory_ladder.levels."L1 and shared memory".sm_bytes'}
-    with using(synthetic.showing(root=tmp_path)):
-        chased = page.curve("memory_ladder.latency", x="working_set_bytes", y="latency_s",
-                            series="way", fit="levels", edges=edge)  # fmt: skip
-        read = page.curve("memory_ladder.bandwidth", x="working_set_bytes", y="rate", series="op",
-                          ceiling="copy")  # fmt: skip
-        with pytest.raises(UnknownName):
-            page.curve("memory_ladder.bandwidth", x="working_set_bytes", y="rate", series="op",
-                       ceiling="copies")  # fmt: skip
-    assert ">L1 of one SM, " in chased and chased.count(" ns</text>") >= 3
-    assert ">copy, " in read and ">copy, " not in chased
-
-
-def test_the_picture_of_the_ladder_says_how_long_a_load_waits_where_it_was_measured(tmp_path):
-    for name in ("limits.ceilings", "limits.bandwidth", "transfers.to_device"):
-        synthetic.MAKERS[name](tmp_path)
-    made.bandwidth(tmp_path), made.levels(tmp_path)
-    with using(synthetic.showing(root=tmp_path)):
-        without = page.memory_ladder()
-    made.latency(tmp_path)
-    with using(synthetic.showing(root=tmp_path)):
-        drawn = page.memory_ladder()
-    assert "L1 caches" in without and "waits" not in without
-    assert drawn.count(">one load waits ") == 3 == drawn.count(">waits ")
 
 
 def test_the_verdicts_of_the_made_up_card(tmp_path):
