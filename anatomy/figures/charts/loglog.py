@@ -26,7 +26,7 @@ CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 EDGE = 15  # pixels from the name of an edge to that of the next
 FREE = 8  # times: where no other edge is nearer on its right, a name stands there
 RIGHT = {"align": "right", "dx": -4}
-CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
+LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
     "datum.value < 1048576 ? format(datum.value / 1024, 'd') + ' KiB' : "
@@ -324,7 +324,8 @@ def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     roofs too close for two lines of text share one. What would reach to the corner says less."""
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
-        if shared and shared[-1][0]["peak"] < CLOSE * roof["peak"]:
+        level = plane.pixels(roof["ridge"], roof["peak"])[1]
+        if shared and level - plane.pixels(roof["ridge"], shared[-1][0]["peak"])[1] < LINE:
             shared[-1].append(roof)
         else:
             shared.append([roof])
