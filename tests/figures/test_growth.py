@@ -2,10 +2,15 @@
 
 import pytest
 
+from anatomy import page
 from anatomy.figures.charts import loglog
 from anatomy.figures.tradeoffs import growth
 from anatomy.figures.tradeoffs.breakeven import Wanted
+from anatomy.record.showing import using
+from anatomy.table.errors import UnknownName
+from tests.chapters.memory_ladder import memory_ladder_rows as ladder
 from tests.fakes import payoff_rows as made
+from tests.fakes import synthetic
 from tests.figures.test_payoffs import CURVE, call, of
 from tests.figures.test_payoffs import root as root
 from tests.site.test_page import text
@@ -79,3 +84,24 @@ def test_bytes_too_far_apart_for_one_unit_are_named_on_the_axis(column, values, 
     ticks = [(x, str(x)) for x in (1, 2)]
     axis = loglog.growth(points, [], ticks, ("x", "y"), named, width=680)["layer"][0]
     assert ("MiB" in axis["encoding"]["y"]["axis"].get("labelExpr", "")) == named
+
+
+def test_a_curve_names_its_levels_the_edges_of_caches_and_the_machines_limit(tmp_path):
+    for make in (
+        ladder.bandwidth,
+        ladder.latency,
+        ladder.levels,
+        synthetic.MAKERS["limits.ceilings"],
+    ):
+        make(tmp_path)
+    edge = {"L1 of one SM": 'memory_ladder.levels."L1 and shared memory".sm_bytes'}
+    with using(synthetic.showing(root=tmp_path)):
+        chased = page.curve("memory_ladder.latency", x="working_set_bytes", y="latency_s",
+                            series="way", fit="levels", edges=edge)  # fmt: skip
+        read = page.curve("memory_ladder.bandwidth", x="working_set_bytes", y="rate", series="op",
+                          ceiling="copy")  # fmt: skip
+        with pytest.raises(UnknownName):
+            page.curve("memory_ladder.bandwidth", x="working_set_bytes", y="rate", series="op",
+                       ceiling="copies")  # fmt: skip
+    assert ">L1 of one SM, " in chased and chased.count(" ns</text>") >= 3
+    assert ">copy, " in read and ">copy, " not in chased
