@@ -102,9 +102,7 @@ def test_only_rows_near_their_limit_on_both_machines_say_what_follows_from_it():
 
 
 def test_one_cause_of_several_claims_is_told_once(root, monkeypatch):
-    names = re.findall(
-        r"<code>([a-z0-9-]+)</code>(?:</a>)? <span class=.source", shown("verdicts", root)
-    )
+    names = re.findall(r"<span class=.source.><code>([a-z0-9-]+)</code>", shown("verdicts", root))
     told = {"other-gpu and toy-gpu": dict.fromkeys(names[:2], "Its kernels differ.")}
     monkeypatch.setattr(differences, "causes", lambda: told)
     text = shown("verdicts", root)

@@ -45,8 +45,8 @@ def table(found: Compared) -> str:
         ]
         said = [*_measured(by_host), _middle(by_host)]
         lines.append(["asking for one small addition", *ends, ratio, *said])
-    heads = ("limit", *(f"#{each}" for each in agreement.names(found)), "#times would be")
-    heads += ("#near it: median", "#of most", "#rows", "#all: median")
+    heads = ("limit", *(f"#{each}" for each in agreement.names(found)), "#predicted")
+    heads += ("#measured near it", "#most of them", "#rows", "#all rows")
     return tables.listed(heads, lines, "Limits and what follows from them")
 
 
