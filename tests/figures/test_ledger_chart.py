@@ -60,7 +60,7 @@ def test_the_sentence_counts_what_is_close_near_and_far():
     told = said(*found)
     assert "Of 6 inherited numbers" in told
     assert "2 are within a factor of 1.25 of the claim, and 1 more within a factor of 2." in told
-    assert "Further off: 3, 1 of them with less measured than was claimed, and 2 with more." in told
+    assert "Further off are 3: 1 below the claim, 2 above it." in told
     assert "several cases" not in told
     assert "1 more" not in said(*(each for each in found if each is not found[2]))
 

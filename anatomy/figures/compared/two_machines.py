@@ -130,7 +130,7 @@ def _ratios(showing: Showing, found: Compared, caption: str | None) -> str:
 
 
 def _limits(showing: Showing, found: Compared, caption: str | None) -> str:
-    return _figure(showing, predictions.table(found), caption)
+    return _figure(showing, predictions.drawn(found), caption)
 
 
 def _figure(showing: Showing, body: str, caption: str | None) -> str:

@@ -84,14 +84,14 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
         f"<p>Of {len(here)} inherited numbers that were measured on the "
         f"{called(here, here[0].machine)}, {close} {'is' if close == 1 else 'are'} "
         f"within a factor of {NEAR:g} of the claim, and {len(here) - close - len(far)} more within "
-        f"a factor of {FAR:g}. Further off: {len(far)}, {less} of them with less measured than was "
-        f"claimed, and {len(far) - less} with more."
+        f"a factor of {FAR:g}. Further off are {len(far)}: {less} below the claim, "
+        f"{len(far) - less} above it."
     )
     if several:
         sentence += (
-            " Where there are several cases, such as sizes and formats, the median counts. In "
-            f"some single case {single} of those {len(several)} numbers are off by more than a "
-            f"factor of {FAR:g}."
+            " Where there are several cases, such as sizes and formats, their median counts: "
+            f"{single} of those {len(several)} numbers are off by more than a factor of {FAR:g} in "
+            "some case."
         )
     return sentence + "</p>\n"
 
