@@ -34,6 +34,12 @@ def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root
     assert made.WHY in failed
 
 
+def test_an_axis_calls_nothing_a_95_interval_that_is_none():
+    said = {name: growth._spread(name, []) for name in ("median_s", "dram_bytes", "peak_bytes")}
+    assert said["median_s"] == " (95% interval)" and said["peak_bytes"] == ""
+    assert "of its repeats" in said["dram_bytes"] and "95%" not in said["dram_bytes"]
+
+
 def test_bytes_over_a_wide_range_are_named_by_powers_of_four():
     kib = 2.0**10
     ticks = growth._ticks("working_set_bytes", [65 * kib, 192 * kib, 65470 * kib, 200000 * kib])
@@ -43,6 +49,16 @@ def test_bytes_over_a_wide_range_are_named_by_powers_of_four():
     few = [(96 * kib, "96.0 KiB"), (192 * kib, "192 KiB")]
     assert growth._ticks("working_set_bytes", [size for size, _ in few]) == few
     assert growth._ticks("tokens", [1, 4096]) == [(1, "1"), (4096, "4096")]
+
+
+@pytest.mark.parametrize(("most", "ticks"), [(4, [1, 1.5, 2, 3, 5]), (40, [1, 2, 5, 10, 20, 50])])
+def test_an_axis_over_less_than_ten_times_has_more_steps_between_its_powers(most, ticks):
+    points = [
+        {"series": "a", "x": x, "value": y, "low": y, "high": y, "hover": ""}
+        for x, y in ((1, 1.0), (2, most))
+    ]
+    drawn = loglog.growth(points, [], [(1, "1"), (2, "2")], ("x", "y"), width=680)["layer"][0]
+    assert drawn["encoding"]["y"]["axis"]["values"] == ticks
 
 
 @pytest.mark.parametrize(

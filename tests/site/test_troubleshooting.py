@@ -16,7 +16,7 @@ from torch.utils import cpp_extension
 import make
 from anatomy.chapters.launches import launches
 from anatomy.cli import text as terminal
-from anatomy.diagnosis import profiles, steps
+from anatomy.diagnosis import profiles, scripts, steps
 from anatomy.machine import host, versions
 from anatomy.record.processes import isolation, worker
 from anatomy.record.provenance.freshness import freshness
@@ -56,7 +56,7 @@ def without_cuda(monkeypatch, build: str | None, visible: str = "0") -> str:
     return said(lambda: host.require_device("cuda:0"))
 
 
-@way("There is no GPU")
+@way("PyTorch is built for the CPU")
 def _(monkeypatch, tmp_path):
     return without_cuda(monkeypatch, None)
 
@@ -75,6 +75,13 @@ def _(monkeypatch, tmp_path):
 def _(monkeypatch, tmp_path):
     typed = ["/bin/bash", "-c", "pytorch-gpu-anatomy"]
     return subprocess.run(typed, env={"PATH": str(tmp_path)}, capture_output=True, text=True).stderr
+
+
+@way("The script has no step()")
+def _(monkeypatch, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("def train():\n    pass\n")
+    return said(lambda: scripts.diagnose_script(script, device="cpu"))
 
 
 @way("PyTorch is missing")

@@ -247,7 +247,8 @@ def growth(
         values = [2.0**power for power in powers if power % apart == 0]
         axis = alt.Axis(values=values, labelExpr=BYTES)
     else:
-        values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+        steps = steps_of_ten(low, high, fine=high / low < 10)
+        values = [step for step in steps if low <= step <= high]
         axis = alt.Axis(
             values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g"
         )
@@ -271,9 +272,11 @@ def growth(
     return grammar.framed(layers, width, 300)
 
 
-def steps_of_ten(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far."""
+def steps_of_ten(low: float, high: float, *, fine: bool = False) -> list[float]:
+    """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far;
+    1, 1.5, 2, 3, 5 and 7 times if the steps are to be `fine`."""
     bases = (1, 2, 5) if high / low < 1e3 else (1,)
+    bases = (1, 1.5, 2, 3, 5, 7) if fine else bases
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [base * 10.0**power for power in powers for base in bases]
 

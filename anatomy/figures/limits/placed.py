@@ -64,7 +64,7 @@ def with_table(
 
 def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None = None) -> str:
     """Operations on the roofline: how many operations per byte each does, and how many per second
-    it reaches.
+    it reaches. On a phone a mark has the number of its line in the table in place of its name.
 
         placed({"matmul 4096, fp16": dict(experiment="contiguity.bench", op="matmul",
                                           variant="contiguous", quantity="gpu_cold")})
@@ -110,7 +110,7 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
         bound = each.intensity * slope
         share = each.rates[0] / bound if bound < _peak(ceilings) else None
         roof = _roof(each.row, share, ceilings)
-        marks.append(each.mark(str(number), f"; {roof}" if roof else ""))
+        marks.append(each.mark(str(number), f"; {roof}" if roof else "") | {"name": each.label})
         intensity = f"{units.significant(each.intensity)} FLOP/B"
         lines.append([f"{number}. {escape(each.label)}", intensity, each.said, roof or tables.NONE])
     head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")

@@ -18,7 +18,7 @@ from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current, selectors
-from anatomy.table import units
+from anatomy.table import columns, units
 from anatomy.table.errors import BadParameter, UnknownName
 from anatomy.table.plateaus import plateaus
 
@@ -195,11 +195,17 @@ def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wante
             points.append(point | {"low": max(low, y / BEYOND) / size, "high": high / size})
     ends = [end | {"value": end["value"] / size} for end in ends]
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
-    note = f" ({rows.interval_name(every)})" if wanted.y in rows.INTERVALS else ""
-    titles = (across, f"{up}{f', {unit}' if unit else ''}{note}")
+    titles = (across, f"{up}{f', {unit}' if unit else ''}{_spread(wanted.y, every)}")
     drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names))
     named = f"{up} over {across}, both logarithmic, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
+
+
+def _spread(column: str, table: Sequence[Row]) -> str:
+    """What the bars at a column's points reach over; empty where it has none."""
+    if column not in rows.INTERVALS:
+        return ""
+    return f" ({columns.column(column).spread or rows.interval_name(table)})"
 
 
 def _ticks(column: str, sizes: Sequence[float]) -> list[tuple[float, str]]:
