@@ -47,7 +47,7 @@ def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
     axis = alt.Axis(values=ticks, labelExpr=BYTES, grid=False)
     x = alt.X("bytes:Q", scale=scale, title="working set", axis=axis)
     top = max(grammar.ends_of(points, "high") + grammar.ends_of(rules, "value"))
-    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
+    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.2]))
     names = grammar.members(points)
     colour, shape = grammar.series(names, grammar.legend(names, width))
     layers = []
@@ -58,11 +58,12 @@ def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
         layers.append(name.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED))
     for number, each in enumerate(edges):
         edge = grammar.on([each], x="bytes:Q")
-        # Each name ends at its line, over the one before: to the left the curves are high enough.
-        how = {"align": "right", "baseline": "bottom", "dx": -5, "dy": -4 - 14 * number}
-        how |= {"stroke": grammar.PAPER, "strokeWidth": 3}  # the other line passes behind it
-        name = edge.mark_text(**how, color=MUTED).encode(y=alt.value("height"), text="name:N")
+        # Each name ends at its line, over all curves, and each line begins under the name before.
+        row = 15 * number
+        how = {"align": "right", "baseline": "top", "dx": -5, "dy": 3}
+        name = edge.mark_text(**how, color=MUTED).encode(y=alt.value(row), text="name:N")
         rule = edge.mark_rule(color=MUTED, strokeWidth=1.2, strokeDash=[4, 3] if number else [1, 0])
+        rule = rule.encode(y=alt.value(row), y2=alt.value("height"))
         layers.insert(0, rule)
         layers.append(name)
     base = grammar.on(points, x=x, description="hover:N")
