@@ -21,7 +21,7 @@ def alignment(a: Tensor, to: int = 16) -> str:
         "ld": max(a.stride()) * size,
         "K": a.shape[1] * size,
     }
-    return ", ".join(name for name, count in counts.items() if count % to) or "ok"
+    return ", ".join(name for name, n in counts.items() if n % to) or "ok"
 
 
 # --8<-- [end:check]

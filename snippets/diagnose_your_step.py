@@ -16,14 +16,14 @@ model = nn.Linear(256, 256).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
 
-def batches():  # without end, each prepared by the host
+def batches():  # endless, by the CPU
     draw = np.random.default_rng(0)
     while True:
         x = draw.random((512, 256), dtype=np.float32)
         yield torch.from_numpy(np.sort(x, axis=1)).to(device)
 
 
-def step(batch):  # one training step, whose loss is read each time
+def step(batch):  # reads its loss each time
     loss = model(batch).square().mean()
     optimizer.zero_grad()
     loss.backward()

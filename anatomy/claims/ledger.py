@@ -63,7 +63,8 @@ def counted(showing: Showing, found: Iterable[Result]) -> str:
 
 def judged_machines(root: Path) -> list[str]:
     """Slugs of the machines that claims are judged on: GPUs, to each of which CPUs add theirs."""
-    known = recording.machines(root)
+    # What several GPUs measured is found by the slug of one.
+    known = list(dict.fromkeys(map(recording.one_of, recording.machines(root))))
     return [slug for slug in known if not recording.of_a_cpu(slug)] or known
 
 

@@ -12,7 +12,7 @@ from anatomy.table import units
 from anatomy.table.errors import lookup
 
 PROGRAM = "pytorch-gpu-anatomy"
-WIDEST = 76  # characters that fit a page's column
+WIDEST = 70  # characters that fit a page's column
 
 
 def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:

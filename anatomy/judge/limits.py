@@ -44,6 +44,7 @@ class Datasheet:
     shared_bytes_per_sm: int | None = None
     registers_per_sm: int | None = None  # of 32 bits
     hbm_bits: int | None = None  # width of the HBM: 1024 for each stack
+    link_bytes_per_s: float | None = None  # NVLink in one direction; None without one
     derived: tuple[str, ...] = ()  # names of the figures that no datasheet states
     derivation: str = ""  # how these were computed
     match: tuple[str, ...] = ()  # other names of the GPU

@@ -28,7 +28,7 @@ different ones. Without that file, what one recording has is pooled.
 
 **What stays.** The figure is the newest occasion's. A verdict is kept where the wider interval
 still shows it, and is `undecided` else: none gets stronger. A row seen on one occasion keeps its
-blocks' interval. What topics reckon from blocks alone (pay-back, waits) is not widened.
+blocks' interval. After how many uses a cost is paid back is reckoned from blocks alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

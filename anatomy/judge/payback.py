@@ -33,9 +33,12 @@ def paid(
     return ends | {"pays": pays}
 
 
-def extra(blocks_s: Sequence[float], control_s: Sequence[float], uses: float = 1) -> Interval:
-    """Seconds that one of `uses` in a call takes more than the control, block by block."""
-    return intervals.median_interval((np.asarray(blocks_s) - np.asarray(control_s)) / uses)
+def extra(row: Row, control: Row, known: Circumstances | None = None, uses: float = 1) -> Interval:
+    """Seconds that one of `uses` in a call takes more than the control, block by block. What is
+    `known` of earlier occasions widens its interval, as that of a time."""
+    blocks_s = np.asarray(row["blocks_s"]) - np.asarray(control["blocks_s"])
+    earlier = [(more - less) / uses for more, less in _earlier_medians((row, control))]
+    return _widened(intervals.median_interval(blocks_s / uses), earlier, row, known)
 
 
 def slope(counts: Sequence[float], blocks_s: Sequence[Sequence[float]]) -> Interval:
@@ -57,18 +60,28 @@ def slopes(
             continue
         adds = slope([row[count] for row in used], [row["blocks_s"] for row in used])
         most = max(used, key=lambda row: row[count])
-        if earlier := _earlier_slopes(used, count):
-            pace = most.get("paced_by")
-            reach = ((known and known.reach()) or {}).get(pace, {}).get("median_s", 1.0)
-            low, high = min(*earlier, adds.low), max(*earlier, adds.high)
-            low, high = (low / reach if low > 0 else low * reach), high * reach
-            adds = replace(adds, low=low, high=high)
+        counts = [row[count] for row in used]
+        earlier = [float(np.polyfit(counts, each, 1)[0]) for each in _earlier_medians(used)]
+        adds = _widened(adds, earlier, most, known)
         for place in places:
             yield place, in_columns(names, adds) if rows[place] is most else dict.fromkeys(names)
 
 
-def _earlier_slopes(rows: Sequence[Row], count: str) -> list[float]:
-    """The same of the medians that earlier occasions found, for each that measured all rows."""
+def _earlier_medians(rows: Sequence[Row]) -> list[tuple[float, ...]]:
+    """Times of these rows on each earlier occasion that measured all of them."""
     medians = zip(*((row.get("occasion_medians_s") or ())[:-1] for row in rows), strict=False)
-    counts = [row[count] for row in rows]
-    return [float(np.polyfit(counts, each, 1)[0]) for each in medians if None not in each]
+    return [each for each in medians if None not in each]
+
+
+def _widened(
+    found: Interval, earlier: Sequence[float], row: Row, known: Circumstances | None
+) -> Interval:
+    """An interval that spans what earlier occasions found as well, and a reach more: that of the
+    times of whoever paces the row."""
+    if not earlier:
+        return found
+    pooled = (known and known.reach()) or {}
+    reach = pooled.get(row.get("paced_by"), {}).get("median_s", 1.0)
+    low, high = min(*earlier, found.low), max(*earlier, found.high)
+    ends = low / reach if low > 0 else low * reach, high * reach if high > 0 else high / reach
+    return replace(found, low=ends[0], high=ends[1])

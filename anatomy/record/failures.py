@@ -119,6 +119,7 @@ def _place(
     root: Path, machine: str, experiment: str, params: Mapping[str, Any], defaults: Mapping
 ) -> Path:
     key = recording.key(params, defaults)
+    machine = recording.on_several(machine, params)
     return recording.path(root, machine, experiment, f"{key}{loading.FAILED}")
 
 

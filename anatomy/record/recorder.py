@@ -111,7 +111,8 @@ def _item(name, params, places, root, here, slug, package, processes) -> Item:
     declared = signatures.signature(name, package)
     found = fresh = last_seconds = None
     if slug:
-        file = recording.path(root, slug, name, recording.key(params, declared.defaults))
+        machine = recording.on_several(slug, params)
+        file = recording.path(root, machine, name, recording.key(params, declared.defaults))
         try:
             if package is None and on_cpu and shown:
                 found = recording.find_on_cpu(root, slug if here else None, name, **params)

@@ -220,7 +220,8 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
     used."""
     declared = signatures.signature(name)
     wanted = declared.bind(**params)
-    expected = path(root, machine, name, key(wanted, declared.defaults))
+    there = on_several(machine, wanted)
+    expected = path(root, there, name, key(wanted, declared.defaults))
     if os.path.lexists(expected):  # whatever it is: `load` tells
         found = load(expected)
         if found.params == wanted:
@@ -232,6 +233,17 @@ def find(root: Path, machine: str, name: str, /, **params: Any) -> Recording | N
             if other != expected and (found := load(other)).params == wanted:
                 return found
     return None
+
+
+def on_several(machine: str, params: Mapping[str, Any]) -> str:
+    """Slug of the machine that a call measures, `nvidia-h200-x2` where it takes two such GPUs."""
+    gpus = 1 if on_cpu(params) else params.get("world_size", 1)
+    return one_of(machine) + (f"-x{gpus}" if gpus > 1 else "")
+
+
+def one_of(machine: str) -> str:
+    """Slug of one GPU of a machine of several alike."""
+    return machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
 
 
 def on_cpu(params: Mapping[str, Any]) -> bool:
@@ -330,7 +342,7 @@ def ceilings(root: Path, machine: str) -> Ceilings:
     """Ceilings of a machine: the best measured where recorded, the maker's for the rest; of several
     GPUs, as in `nvidia-h200-x4`, those of one. RecordingError where one can't be used. A quick
     look, below `limits.LEAST_SCALE`, does not count."""
-    one = machine if of_a_cpu(machine) else re.sub(r"-x\d+$", "", machine)
+    one = one_of(machine)
     files = sorted((Path(root) / one / limits.EXPERIMENT).glob("*.json"))
     found = map(load, filter(loading.is_one, files))
     recorded = [each for each in found if each.params.get("scale", 1) >= limits.LEAST_SCALE]

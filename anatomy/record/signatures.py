@@ -33,6 +33,7 @@ SHARED_HELP = {
     "iters": "Least number of timed samples of each variant.",
     "budget_s": "Seconds of timed blocks of each comparison.",
     "scale": "Factor on every size; 1 for a GPU, less for a quick look or a CPU.",
+    "world_size": "GPUs that work together, from the device on: a process for each, of all nodes.",
     "dtype": "Number format; tf32 is float32 whose products may use TF32, fp32's do not.",
     "op": "Operation: a matrix product A @ B, F.layer_norm(A), or the streaming A * 2.",
     "m": "Rows M of the matrix A.",

@@ -50,6 +50,7 @@ class Column:
     must_match: bool = False
     judged: bool = False  # whether it follows from other columns, and is computed on reading
     interval: tuple[str, ...] = ()  # the columns of its lower and upper end
+    spread: str = ""  # what lies between those ends, where that is no 95% interval
     # How its values from several processes become one; see `anatomy.judge.merging`. Empty keeps a
     # value that all agree in, and takes the median of numbers that differ.
     merge: str = ""

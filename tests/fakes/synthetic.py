@@ -71,9 +71,9 @@ def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
             "experiment": name,
             "params": wanted,
             "machine": {
-                "slug": MACHINE,
+                "slug": recording.on_several(MACHINE, wanted),
                 "gpu": "Toy GPU",
-                "count": 1,
+                "count": wanted.get("world_size", 1),
                 "capability": "9.0",
                 "sm_count": 4,
                 "memory_bytes": 2**33,

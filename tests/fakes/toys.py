@@ -88,6 +88,10 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
     "ladder.autotuned": TRACED | LADDER | {"batch": 1, "sequence": 16},
     "ladder.training": TRACED
     | {"width": 32, "batch": 2, "sequence": 16, "iters": 6, "budget_s": 0.05},
+    "distributed.collectives": {"device": "cpu", "world_size": 1, "scale": 1e-5, "blocks": 1},
+    "distributed.training": {"device": "cpu", "world_size": 1, "scale": 0.01, "blocks": 1},
+    "distributed.overlap": {"device": "cpu", "world_size": 1, "scale": 0.01},
+    "distributed.memory": {"device": "cpu", "world_size": 1, "scale": 0.01},
     "profiling.overhead": {"device": "cpu", "scale": 0.01, "rounds": 1},
     "roofline.first_layer": TRACED | {"scale": 1 / 64, "iters": 6, "budget_s": 0.02},
     "roofline.operations": {"device": "cpu", "scale": 1e-6, "iters": 6, "budget_s": 0.02},
@@ -107,6 +111,7 @@ SIZES = {name: {"device": "cpu"} for name in REFUSED} | {
 TOY = {name: {"device": "cpu"} for name in signatures.experiments()} | SIZES
 # Tables of another form than a comparison's: reports without times, and harnesses' figures.
 OTHER_FORMS = (
+    "distributed.",
     "limits.sustained",
     "tensor_layout.",
     "harnesses.",

@@ -59,18 +59,18 @@ def test_the_sentence_counts_what_is_close_near_and_far():
     ]
     told = said(*found)
     assert "Of 6 inherited numbers" in told
-    assert "2 are within a factor of 1.25 of the claim. Within a factor of 2: 1 more." in told
-    assert "Further off: 3, of which 1 below the claim and 2 above it." in told
+    assert "2 are within a factor of 1.25 of the claim, and 1 more within a factor of 2." in told
+    assert "Further off are 3: 1 below the claim, 2 above it." in told
     assert "several cases" not in told
-    assert "2: 1 more" not in said(*(each for each in found if each is not found[2]))
+    assert "1 more" not in said(*(each for each in found if each is not found[2]))
 
 
 def test_a_median_that_is_right_does_not_hide_single_cases():
     right = result((2.0, 2.0), 2.0, 1.9, 2.2, cases=9)
     high = result((2.0, 4.0), 3.0, 1.9, 8.1, cases=9)
     low = result((2.0, 4.0), 3.0, 0.9, 4.0, cases=9)
-    assert "0 of the 1 numbers that were measured in several cases." in said(right)
-    assert "2 of the 3 numbers that were measured in several cases." in said(right, high, low)
+    assert "0 of those 1 numbers are off" in said(right)
+    assert "2 of those 3 numbers are off" in said(right, high, low)
 
 
 def test_only_inherited_numbers_of_this_machine_are_counted():

@@ -9,9 +9,11 @@ import pytest
 from anatomy import page
 from anatomy.figures import tables
 from anatomy.figures.charts import strips
+from anatomy.figures.text import inline
 from anatomy.judge import limits
 from anatomy.record import recording
 from anatomy.record.showing import Showing, using
+from anatomy.table.errors import AnatomyError
 from tests.fakes import synthetic
 from tests.fakes.later import again
 
@@ -52,6 +54,22 @@ def test_two_occasions_are_drawn_counted_and_told(root):
     assert " 25" in text(times), "they came back within 25 %"
     (line,) = re.findall(r"<tr[^>]*><t.[^>]*>GPU-bound ratios.*?</tr>", html)
     assert " 100% 0 " in text(line), "the same ratios have the same verdicts"
+
+
+def test_a_sentence_tells_how_far_figures_moved(root):
+    def told(reference: str) -> str:
+        with using(Showing(root=root, machine=synthetic.MACHINE)) as showing:
+            return text(inline.render_text(showing, f"[[again: {reference}]]")).strip()
+
+    assert "one occasion so far: pytorch-gpu-anatomy record --again" in told("ratios | kept")
+    for file in sorted((root / synthetic.MACHINE / "contiguity.bench").glob("*.json"))[:2]:
+        again(file, lambda row: 1.25)
+    assert told("GPU-bound times | half") == "25%"
+    assert told("ratios | kept") == "100%" and told("ratios | turned") == "0"
+    assert int(told("ratios | rows")) == int(told("GPU-bound ratios | rows")) > 1
+    for wrong in ("ratios | half", "ratios", "bound ratios | half"):
+        with pytest.raises(AnatomyError):
+            told(wrong)
 
 
 def test_ratios_of_two_paces_are_drawn_and_counted_apart(root):

@@ -182,11 +182,23 @@ def test_where_it_pays_wherever_that_could_be_judged_the_sentence_says_why_not_e
     assert "Too few blocks" not in line
 
 
-def test_the_band_around_one_is_told_with_its_size(root):
-    floors = [row.get("noise_floor", 0) for row in made.table() if row["tokens"] == 1024]
-    largest = units.percent(max(floors))
-    assert f"Band: the largest noise floor, {largest};" in text(call("payoff", of(root), **LINE))
+def test_the_band_around_one_is_the_noise_of_what_was_not_shown(root):
+    drawn = [row for row in made.table() if row["tokens"] == 1024 and row["role"] == "variant"]
+    unshown = [row for row in drawn if row.get("verdict") in ("same", "undecided")]
+    largest = units.percent(max(row["noise_floor"] for row in unshown))
+    assert f"Band: the largest noise floor of these, {largest}." in text(
+        call("payoff", of(root), **LINE)
+    )
     assert "Band" not in text(call("payoff", of(root), **LINE | {"value": "peak_bytes"}))
+
+
+def test_where_every_difference_was_shown_no_band_speaks_against_one(tmp_path):
+    table = made.table()
+    for row in table:
+        if row.get("verdict") and row["role"] == "variant":
+            row |= {"ratio": 0.5, "ratio_low": 0.49, "ratio_high": 0.51, "verdict": "faster"}
+    made.recorded(tmp_path, synthetic.as_said(table))
+    assert "Band" not in text(call("payoff", of(tmp_path), **LINE))
 
 
 def test_a_shape_to_choose_counts_cells_as_the_picture_does(root):

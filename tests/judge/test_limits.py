@@ -50,6 +50,13 @@ def test_the_bandwidth_of_hbm_is_its_pins_times_two_bits_a_clock(slug, mhz):
     assert datasheets()["nvidia-rtx-4090"].hbm_bytes_per_s(mhz) is None, "it has no HBM"
 
 
+# Links of NVLink and what each carries in one direction, from the same whitepapers.
+@pytest.mark.parametrize(("gpu", "links"), [("NVIDIA A100-SXM4-80GB", 12), ("NVIDIA H200", 18)])
+def test_the_bandwidth_between_gpus_is_that_of_all_links_in_one_direction(gpu, links):
+    assert datasheet(gpu).link_bytes_per_s == links * 25e9
+    assert datasheet("NVIDIA GeForce RTX 5070").link_bytes_per_s is None
+
+
 @pytest.mark.parametrize("slug", datasheets())
 def test_every_datasheet_is_whole(slug):
     sheet = datasheets()[slug]

@@ -52,3 +52,13 @@ def test_the_interval_of_a_slope_spans_what_all_occasions_found():
     known = Circumstances(reach=lambda: {"host": {"median_s": 1.25}})
     assert slope_of(chains([0.005, 0.01]), known) == pytest.approx((0.004, high * 1.25))
     assert slope_of(chains([-0.004, 0.01]), known)[0] == pytest.approx(-0.005)
+
+
+def test_what_a_row_takes_more_spans_the_occasions_that_measured_it():
+    control, row = ({"blocks_s": [each] * 12, "median_s": each} for each in (1.0, 1.2))
+    assert payback.extra(row, control).high == pytest.approx(0.2)
+    control["occasion_medians_s"], row["occasion_medians_s"] = [1.0, None, 1.0], [1.5, 9.0, 1.2]
+    row["paced_by"] = "host"
+    known = Circumstances(reach=lambda: {"host": {"median_s": 2.0}})
+    found = payback.extra(row, control, known, uses=2)
+    assert (found.low, found.median, found.high) == pytest.approx((0.05, 0.1, 0.5))

@@ -55,4 +55,4 @@ def test_a_factor_leaves_widths_of_whole_heads(scale):
 def test_a_tensor_whose_bytes_can_not_be_counted_is_out_of_memory(shape):
     with pytest.raises((RuntimeError, TypeError)) as error:
         torch.empty(shape)
-    assert worker._failure(error.value)["error"] == "OutOfMemory"
+    assert worker.failure(error.value)["error"] == "OutOfMemory"

@@ -92,6 +92,11 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                 "compilation.layers": [
                     *(f"training {each}, C=1024 B=32 T=1024" for each in FULL_LAYERS),
                 ],
+                "distributed.overlap": ["profile of DDP", "profile of DDP, one bucket"],
+                "distributed.training": [
+                    *("weak scaling", "strong scaling", "accumulation"),
+                    "forward of DataParallel",
+                ],
                 "ladder.regimes": [
                     "training C=4096 B=1 T=1024",
                     "training C=2048 B=8 T=1024",
@@ -101,7 +106,13 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                 "memory_ladder.bandwidth": ["write 2.00 GiB", "write 4.00 GiB"],
             },
         ),
-        (24, {"ladder.regimes": ["training C=4096 B=8 T=1024"]}),
+        (
+            24,
+            {
+                "distributed.training": ["weak scaling", "strong scaling", "accumulation"],
+                "ladder.regimes": ["training C=4096 B=8 T=1024"],
+            },
+        ),
     ],
 )
 def test_of_a_card_of_sm_89_it_is_known_which_rows_it_leaves_out(gib, rows):

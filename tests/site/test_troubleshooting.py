@@ -16,7 +16,7 @@ from torch.utils import cpp_extension
 import make
 from anatomy.chapters.launches import launches
 from anatomy.cli import text as terminal
-from anatomy.diagnosis import profiles, steps
+from anatomy.diagnosis import profiles, scripts, steps
 from anatomy.machine import host, versions
 from anatomy.record.processes import isolation, worker
 from anatomy.record.provenance.freshness import freshness
@@ -56,7 +56,7 @@ def without_cuda(monkeypatch, build: str | None, visible: str = "0") -> str:
     return said(lambda: host.require_device("cuda:0"))
 
 
-@way("There is no GPU")
+@way("PyTorch is built for the CPU")
 def _(monkeypatch, tmp_path):
     return without_cuda(monkeypatch, None)
 
@@ -77,6 +77,13 @@ def _(monkeypatch, tmp_path):
     return subprocess.run(typed, env={"PATH": str(tmp_path)}, capture_output=True, text=True).stderr
 
 
+@way("The script has no step()")
+def _(monkeypatch, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("def train():\n    pass\n")
+    return said(lambda: scripts.diagnose_script(script, device="cpu"))
+
+
 @way("PyTorch is missing")
 def _(monkeypatch, tmp_path):
     monkeypatch.setattr(versions, "torch_build", lambda: versions.Build(versions.NO_TORCH))
@@ -86,7 +93,7 @@ def _(monkeypatch, tmp_path):
 @way("Somebody else computes on the GPU")
 def _(monkeypatch, tmp_path):
     monkeypatch.setattr(host, "foreign_processes", lambda device: [4711])
-    return said(lambda: worker._refuse_company("cuda:0"))
+    return said(lambda: worker.refuse_company("cuda:0"))
 
 
 @way("Two commands measure at once")
@@ -102,7 +109,7 @@ def _(monkeypatch, tmp_path):
         "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 7.60 GiB "
         "of which 1.00 GiB is free."  # in torch's words
     )
-    return worker._failure(error)["message"]
+    return worker.failure(error)["message"]
 
 
 @way("Another profiler runs")

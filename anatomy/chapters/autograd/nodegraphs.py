@@ -214,14 +214,15 @@ def described(row: Row) -> str:
 
 
 def _key(named: Mapping[str, Sequence[Row]]) -> str:
-    """What the marks mean, and how many there are of each, a line for each graph."""
-    lines = []
-    for title, mine in named.items():
-        counted = Counter(map(does, mine))
-        items = [f"{SIGNS[x]} {words}: {counted[x]}" for x, words in DOES.items() if counted[x]]
-        said = " · ".join(items)
-        lines.append(f'<p class="key">{escape(f"{title}: {said}")}</p>')
-    return "".join(lines)
+    """What the marks mean, and how many there are of each, by graph."""
+    counts = [Counter(map(does, mine)) for mine in named.values()]
+    items = []
+    for look, words in DOES.items():
+        if any(count[look] for count in counts):
+            many = " | ".join(str(count[look]) for count in counts).replace(" ", "\u00a0")
+            items.append(f"{SIGNS[look]}\u00a0{words}:\u00a0{many}")
+    said = f"{' | '.join(named)}: {' · '.join(items)}"
+    return f'<p class="key">{escape(said)}</p>'
 
 
 def _table(title: str, mine: Sequence[Row]) -> str:

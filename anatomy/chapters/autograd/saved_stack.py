@@ -12,9 +12,9 @@ from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-TALL = 260.0  # pixels of the highest stack
+TALL = 300.0  # pixels of the highest stack
 LEAST = 0.01  # what holds a smaller share of the highest stack is not drawn
-NAMED = 10.0  # pixels: a lower box has no room for its name
+NAMED = 12.0  # pixels: a lower box has no room for its name
 PART = "attention"  # the part of the graph whose tensors have a colour
 # A node's name in the graph -> the operation as it is written.
 WRITTEN = {
@@ -112,7 +112,7 @@ def _stacks(sheet: Canvas, stacks: Mapping[str, Sequence[Held]]) -> None:
             end = inside[0] + inside[1] - 6
             sheet.words(end, line, units.byte_count(each.bytes), size=size, anchor="end")
         if nameless:
-            said = f"without a name: {', '.join(nameless)}"
+            said = f"too thin for a name: {', '.join(nameless)}"
             sheet.words(x + 1, ground + 30, said, size=11, colour=MUTED)
 
 

@@ -38,13 +38,15 @@ def confusion(
     """What the workloads of `bottlenecks.confusion` were built to be, and what they were called.
 
         confusion()
+        confusion("three kinds")
         confusion("shares", caption="The shares behind each name.")
         confusion("told", op="copy")
 
     Args:
-        part: `matrix`, how many of each kind were called what, by both judges; `workloads`, what
-            each was called and what its cause costs; `shares`, what the names rest on; `told`, what
-            `diagnose` said; or `answer`, the lines of it to read first.
+        part: `matrix`, how many of each kind `diagnose` called what; `three kinds`, how many the
+            rule of the inherited advice did; `workloads`, what each was called and what its cause
+            costs; `shares`, what the names rest on; `told`, what `diagnose` said; or `answer`, the
+            lines of it to read first.
         op: The only workload of `told` or `answer`; by default those that were not called what they
             were built as, or in doubt.
     """
@@ -54,12 +56,9 @@ def confusion(
     return framing.exhibit(found, caption, lambda: PARTS[part](found.recording.rows, op))
 
 
-def _matrices(table: Sequence[Row], op: str | None) -> str:
-    """A matrix for each judge: kinds by construction down, names given across."""
-    return "".join(_matrix(_built(table), column, judge) for column, judge in JUDGES.items())
-
-
-def _matrix(there: Sequence[Row], column: str, judge: str) -> str:
+def _matrix(table: Sequence[Row], column: str) -> str:
+    """What one judge called the workloads: kinds by construction down, names given across."""
+    there, judge = _built(table), JUDGES[column]
     called = Counter((row["expected"], row.get(column) or units.NOT_MEASURED) for row in there)
     kinds = [cause for cause in CAUSES if any(row["expected"] == cause for row in there)]
     names = [*kinds, *sorted({name for _, name in called} - set(kinds))]
@@ -173,7 +172,8 @@ def _shares(table: Sequence[Row], op: str | None) -> str:
 
 
 PARTS = {
-    "matrix": _matrices,
+    "matrix": lambda table, op: _matrix(table, "found"),
+    "three kinds": lambda table, op: _matrix(table, "seed_says"),
     "workloads": _workloads,
     "shares": _shares,
     "told": _reports,

@@ -52,8 +52,8 @@ def touched(
 
 
 def offsets(*, caption: str | None = None) -> str:
-    """Bandwidth over the offset at which a warp's reads begin, from HBM and from L1, and beside
-    each mark a hollow one for what the sectors predict."""
+    """Bandwidth over the offset at which a warp's reads begin, a chart for HBM and one for L1, and
+    beside each mark a hollow one for what the sectors predict."""
     found = current().find("coalescing.offsets")
 
     def draw() -> str:
@@ -61,20 +61,20 @@ def offsets(*, caption: str | None = None) -> str:
         timed = [row for row in every if row["role"] != "again" and _rate(row)]
         if not timed:
             return figures.refused(every)
-        points, lines = [], []
+        points, lines = {}, []
         for row in timed:
             name = f"{row['op']}, {row['offset_bytes']} bytes: {_rate(row)}"
             low, high = (row["bytes"] / row[end] / TERA for end in ("high_s", "low_s"))
-            point = {"series": row["op"], "x": row["offset_bytes"], "value": row["rate"] / TERA}
-            told = {"low": low, "high": high, "hover": name}
-            points.append(point | told | {"predicted": row["predicted_rate"] / TERA})
+            point = {"x": row["offset_bytes"], "value": row["rate"] / TERA, "hover": name}
+            told = {"low": low, "high": high, "predicted": row["predicted_rate"] / TERA}
+            points.setdefault(row["op"], []).append(point | told)
             rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
             lines.append([row["op"], str(row["offset_bytes"]), *rates])
-        titles = ("offset in bytes", "TB/s of bytes asked for")
-        drawing = svg.Drawing("steps.predicted", (points, list(range(0, 129, 32)), titles))
+        how = list(range(0, 129, 32)), ("offset in bytes", "TB/s of bytes asked for")
+        panels = [(op, svg.Drawing("steps.predicted", (p, *how))) for op, p in points.items()]
         head = ("reads", "#offset, bytes", "#measured", "#predicted")
         label = "Bandwidth over the offset, measured and predicted by sectors."
-        return svg.chart([("", drawing)], label) + figures.twin(tables.listed(head, lines, label))
+        return svg.chart(panels, label) + figures.twin(tables.listed(head, lines, label))
 
     return framing.exhibit([found], caption, draw)
 

@@ -106,7 +106,8 @@ def _chart(found: Contest, part: str, quantity: str) -> str:
     """A mark for each workload and harness, in percent; a spread's axis is logarithmic."""
     logarithmic = part == "spread"
     table = where(getattr(found, {"spread": "spreads", "bias": "biases"}[part]), quantity=quantity)
-    table = table.sort_values("variant", key=lambda names: names != OURS, kind="stable")
+    order = {name: at for at, name in enumerate((OURS, *RIVALS[quantity]))}  # in all their charts
+    table = table.sort_values("variant", key=lambda names: names.map(order), kind="stable")
     points = [
         {"label": op, "series": variant, "value": 100 * value}
         | {"hover": f"{op}, {variant}: {units.percent(value)}"}

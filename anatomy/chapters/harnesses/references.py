@@ -1,4 +1,4 @@
-"""References in prose to the comparison of harnesses."""
+"""References in prose to the comparison of harnesses, and to what was measured again."""
 
 from html import escape
 
@@ -6,6 +6,7 @@ from anatomy.chapters.harnesses import figures
 from anatomy.chapters.harnesses.contest import standings, targets
 from anatomy.figures import tables
 from anatomy.figures.charts import strips
+from anatomy.figures.compared import occasions
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
 from anatomy.record.showing import Showing
@@ -93,3 +94,27 @@ def contest(showing: Showing, name: str, spec: str) -> str:
         return spans.gap(*calls)
     told = spans.figure("measured", text, "read by the driver before, while and after")
     return told + spans.marks(*calls)
+
+
+@reference("again")
+def again(showing: Showing, name: str, spec: str) -> str:
+    """`[[again: GPU-bound ratios | half]]`, how far half of a kind of figures moved at most from
+    one occasion to the next; `| most`, nearly all of them. Of one kind of ratios, or of all
+    `ratios`: `| rows`, how many there are; `| kept`, the share with the same verdict; `| turned`,
+    how many turned round."""
+    if spec not in ("half", "most", "rows", "kept", "turned"):
+        raise BadParameter(f"what came again has half, most, rows, kept or turned; got {spec!r}.")
+    if showing.collecting:
+        return ""
+    several = occasions.agreeing(showing, name)
+    if not several:
+        return spans.gap_because("measured on one occasion so far", occasions.AGAIN)
+    if spec in ("half", "most"):
+        if name == occasions.WHAT["ratio"]:
+            raise BadParameter(f"{name} are of several kinds, so {spec} is asked of one of them.")
+        text = units.percent(getattr(several[0], spec), 2)
+    else:
+        count = sum(getattr(each, spec) for each in several)
+        rows = sum(each.rows for each in several)
+        text = units.percent(count / rows, 2) if spec == "kept" else str(count)
+    return spans.figure("measured", text, f"{name}, on the last two occasions of each recording")

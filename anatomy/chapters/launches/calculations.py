@@ -5,7 +5,6 @@ from anatomy.figures.curriculum.calculations import calculation
 
 WALL = 'launches.rates."100 launches".step_wall'
 OP = f'{WALL}."PyTorch op".per_launch_s'
-GRAPH = f'{WALL}."CUDA graph".per_launch_s'
 ADDED_BYTES = 12  # of an element of two vectors and their sum, in float32
 
 
@@ -14,12 +13,6 @@ def elements_of_a_launch(launch: float, bandwidth: float) -> float:
     """Time of a launch from Python times the bandwidth of a copy, over 12 bytes an element; to
     ten thousand."""
     return round(launch * bandwidth / ADDED_BYTES, -4)
-
-
-@calculation("saved-by-a-graph", unit="s", launch=OP, graph=GRAPH)
-def saved_by_a_graph(launch: float, graph: float) -> float:
-    """Time of a launch from Python less that of one in a graph."""
-    return launch - graph
 
 
 @calculation("cpp-over-python", unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)

@@ -15,7 +15,7 @@ def one_use(rows, known):
     for place, row, control in controlled(rows):
         found, uses = dict.fromkeys(USE), row.get("uses")
         if uses:
-            found = in_columns(USE, payback.extra(row["blocks_s"], control["blocks_s"], uses))
+            found = in_columns(USE, payback.extra(row, control, known, uses))
         yield place, found
 
 

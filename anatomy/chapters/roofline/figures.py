@@ -10,7 +10,7 @@ from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.limits import curves, rooflines
-from anatomy.figures.limits.placed import Placed, with_table
+from anatomy.figures.limits.placed import Placed, key, named, with_table
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
@@ -47,7 +47,7 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        marks.append(one.mark(str(row["fmas"]) if row["fmas"].bit_count() == 1 else ""))
+        marks.append(one.mark(row["variant"] if row["fmas"] in (1, 16, 64, 1024) else ""))
         low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
         bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
@@ -61,8 +61,9 @@ def _flat(points: Sequence[Row]) -> float:
     return max(row["flops"] / row["median_s"] for row in points)
 
 
-def operations(*, caption: str | None = None) -> str:
-    """Some twenty operations on the measured roofs, and of each what keeps it from its roof."""
+def operations(only: Sequence[str] = (), *, caption: str | None = None) -> str:
+    """Some twenty operations on the measured roofs, and of each what keeps it from its roof; or
+    `only` some of them, by name, as `named` draws them."""
     showing = current()
     found, cache = showing.find("roofline.operations"), showing.find(rooflines.BANDWIDTH)
     ceilings = showing.ceilings_of(found)
@@ -70,13 +71,14 @@ def operations(*, caption: str | None = None) -> str:
     def draw() -> str:
         if found.recording is None:
             return ""
-        every = found.recording.rows
+        every, given = found.recording.rows, found.recording.data["machine"]
         there = sorted((row for row in every if _timed(row)), key=_intensity)
-        size = found.recording.data["machine"].get("l2_bytes") or 0
         # Like HBM's slope it is of copies: half of what an elementwise call moves, it writes.
         copy = curves.marginals(cache.recording.rows if cache.recording else ()).get("copy")
-        copies = copy.rate.median if copy else None
-        drawn = _placed(there, ceilings, copies, size) if there else ""
+        copies = copy and copy.rate.median
+        if only and there:
+            return named(there, only, lambda row: roofs.least(row, ceilings).seconds, ceilings)
+        drawn = _placed(there, ceilings, copies, given.get("l2_bytes") or 0) if there else ""
         return drawn + figures.refused(every)
 
     return framing.exhibit([found, cache], caption, draw)
@@ -105,13 +107,11 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
         lines.append([name, units.significant(one.intensity), tables.time(row), of, why])
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
-        named = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
-        own = {"name": row["variant"] if named else "", "series": row["dtype"]}
-        marks.append(one.mark(str(named or ""), told) | own)
+        place = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
+        own = {"name": row["variant"] if place else "", "series": row["dtype"]}
+        marks.append(one.mark(str(place or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    names = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(NAMED, 1))
-    key = f'<p class="key">On a phone: {names}.</p>'
-    return with_table((every, slope, marks), "Operations on the measured roofs", head, lines) + key
+    return with_table((every, slope, marks), "Operations on their roofs", head, lines) + key(NAMED)
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:

@@ -14,11 +14,11 @@ NO_WAIT = "no wait"
 QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
 
 
-def wait(row, control) -> dict:
+def wait(row, control, known) -> dict:
     """What a variant takes more than the control, block by block; of another row None."""
     if row["role"] != "variant":
         return dict.fromkeys(WAIT)
-    return in_columns(WAIT, payback.extra(row["blocks_s"], control["blocks_s"]))
+    return in_columns(WAIT, payback.extra(row, control, known))
 
 
 def pace(control) -> dict:
@@ -41,7 +41,7 @@ def steps(rows, known):
     """What a readback adds to a step."""
     for place, row, control in controlled(rows):
         if control.get("kernels_each") is not None:  # otherwise the readbacks alone
-            yield place, wait(row, control) | pace(control)
+            yield place, wait(row, control, known) | pace(control)
 
 
 @rule("synchronizations.detected", columns=("agree",), source="waits and warned")
@@ -104,7 +104,7 @@ def bench(rows, known):
             queue_s = members[0]["median_s"] if op.startswith(BEHIND) else queue_s
             for place in places:
                 row = rows[place]
-                found = {"kernel_s": kernel["median_s"]} | wait(row, control)
+                found = {"kernel_s": kernel["median_s"]} | wait(row, control, known)
                 if op.startswith(LOOP):
                     found |= _of_an_iteration(row, kernel) | pace(control)
                     said = predicted(row["variant"], kernel["median_s"], queue_s, alone)
@@ -149,6 +149,7 @@ def training(rows, known):
         every = control.get("steps_each")
         if every is None:
             continue
-        waits = {name: s if s is None else s / every for name, s in wait(row, control).items()}
+        found = wait(row, control, known).items()
+        waits = {name: s if s is None else s / every for name, s in found}
         times = {f"step_{name.removeprefix('median_')}": row[name] / every for name in TIMES}
         yield place, times | waits | pace(control)

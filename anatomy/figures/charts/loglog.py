@@ -23,7 +23,10 @@ CLAIM = 19  # pixels of a claim's row
 HEIGHT = 260  # pixels of a plot of ratios
 TOGETHER = (9, 4)  # pixels across and down from mark to mark: nearer ones share a label
 CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
-CLOSE = 1.25  # roofs whose peaks are no farther apart than this share their label
+EDGE = 15  # pixels from the name of an edge to that of the next
+FREE = 8  # times: where no other edge is nearer on its right, a name stands there
+RIGHT = {"align": "right", "dx": -4}
+LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
     "datum.value < 1048576 ? format(datum.value / 1024, 'd') + ' KiB' : "
@@ -44,7 +47,7 @@ def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
     axis = alt.Axis(values=ticks, labelExpr=BYTES, grid=False)
     x = alt.X("bytes:Q", scale=scale, title="working set", axis=axis)
     top = max(grammar.ends_of(points, "high") + grammar.ends_of(rules, "value"))
-    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.1]))
+    y = alt.Y("value:Q", title="TB/s (95% interval)", scale=alt.Scale(domain=[0, top * 1.2]))
     names = grammar.members(points)
     colour, shape = grammar.series(names, grammar.legend(names, width))
     layers = []
@@ -55,11 +58,12 @@ def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
         layers.append(name.mark_text(align="left", baseline="bottom", dx=4, dy=-3, color=MUTED))
     for number, each in enumerate(edges):
         edge = grammar.on([each], x="bytes:Q")
-        # Each name ends at its line, over the one before: to the left the curves are high enough.
-        how = {"align": "right", "baseline": "bottom", "dx": -5, "dy": -4 - 14 * number}
-        how |= {"stroke": grammar.PAPER, "strokeWidth": 3}  # the other line passes behind it
-        name = edge.mark_text(**how, color=MUTED).encode(y=alt.value("height"), text="name:N")
+        # Each name ends at its line, over all curves, and each line begins under the name before.
+        row = 15 * number
+        how = {"align": "right", "baseline": "top", "dx": -5, "dy": 3}
+        name = edge.mark_text(**how, color=MUTED).encode(y=alt.value(row), text="name:N")
         rule = edge.mark_rule(color=MUTED, strokeWidth=1.2, strokeDash=[4, 3] if number else [1, 0])
+        rule = rule.encode(y=alt.value(row), y2=alt.value("height"))
         layers.insert(0, rule)
         layers.append(name)
     base = grammar.on(points, x=x, description="hover:N")
@@ -233,20 +237,33 @@ def payoff(
 
 
 def growth(
-    points: Data, fits: Data, ticks: Ticks, titles: Titles, named: bool = False, *, width: int
+    points: Data,
+    fits: Data,
+    ticks: Ticks,
+    titles: Titles,
+    named: bool = False,
+    rules: Data = (),
+    *,
+    width: int,
 ) -> Spec:
     """A cost over a size, both logarithmic, a line for each series; `fits` are the ends of fits, in
     the colour of their series or, of a `power`, in that of text. A cost in bytes may be `named`:
-    `64 KiB`, `2 MiB`."""
-    drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of(fits, "value")]
+    `64 KiB`, `2 MiB`. `rules` are lines with a `text`: upright at an `x`, level at a `value`, or
+    words alone over a place that has both."""
+    edges = [rule for rule in rules if "value" not in rule]
+    level = [rule for rule in rules if "x" not in rule]
+    drawn = [grammar.ends_of(points, "low", "high"), grammar.ends_of([*fits, *level], "value")]
     low, high = min(map(min, filter(None, drawn))) / 1.25, max(map(max, filter(None, drawn))) * 1.25
+    if edges:
+        low *= (low / high) ** (EDGE * len(edges) / 300)  # room for their names
     if named:
         apart = ceil(log2(high / low) / 8)  # powers of two from one name to the next
         powers = range(ceil(log2(low)), floor(log2(high)) + 1)
         values = [2.0**power for power in powers if power % apart == 0]
         axis = alt.Axis(values=values, labelExpr=BYTES)
     else:
-        values = [step for step in steps_of_ten(low, high) if low <= step <= high]
+        steps = steps_of_ten(low, high, fine=high / low < 10)
+        values = [step for step in steps if low <= step <= high]
         axis = alt.Axis(
             values=values if len(values) <= 9 else powers_of_ten(low, high), format="~g"
         )
@@ -266,13 +283,36 @@ def growth(
         *([over.mark_line(color=grammar.TEXT, **dashed)] if powers else []),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
+        *_named([rule for rule in rules if "x" in rule and "value" in rule], dy=-13),
+        *_named(level, align="left", dx=4, dy=-9),
     ]
+    last = max(grammar.ends_of(points, "x"))
+    for number, edge in enumerate(edges):
+        layers.insert(0, grammar.dashed([edge], x="x:Q"))
+        name = grammar.on([edge], x="x:Q", y=alt.value(292 - EDGE * (len(edges) - 1 - number)))
+        room = min((other["x"] for other in edges if other["x"] > edge["x"]), default=last)
+        side = {"align": "left", "dx": 4} if room > FREE * edge["x"] else RIGHT
+        layers.append(grammar.words(name, how=side | {"color": MUTED}))
     return grammar.framed(layers, width, 300)
 
 
-def steps_of_ten(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far."""
+def _named(rules: Data, **how: Any) -> list[alt.Chart]:
+    """The words of rules, and the line of those that are level."""
+    layers = []
+    for rule in rules:
+        across = "x:Q" if "x" in rule else alt.value(0)
+        if "x" not in rule:
+            layers.append(grammar.dashed([rule], y="value:Q"))
+        words = grammar.on([rule], x=across, y="value:Q")
+        layers.append(grammar.words(words, how={"color": MUTED, **how}))
+    return layers
+
+
+def steps_of_ten(low: float, high: float, *, fine: bool = False) -> list[float]:
+    """1, 2 and 5 times the powers of ten between two numbers; the powers alone if they are far;
+    1, 1.5, 2, 3, 5 and 7 times if the steps are to be `fine`."""
     bases = (1, 2, 5) if high / low < 1e3 else (1,)
+    bases = (1, 1.5, 2, 3, 5, 7) if fine else bases
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return [base * 10.0**power for power in powers for base in bases]
 
@@ -288,7 +328,8 @@ def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     roofs too close for two lines of text share one. What would reach to the corner says less."""
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
-        if shared and shared[-1][0]["peak"] < CLOSE * roof["peak"]:
+        level = plane.pixels(roof["ridge"], roof["peak"])[1]
+        if shared and level - plane.pixels(roof["ridge"], shared[-1][0]["peak"])[1] < LINE:
             shared[-1].append(roof)
         else:
             shared.append([roof])

@@ -28,19 +28,17 @@ def staircase(points: Data, corners: Data, edges: Data, titles: Titles, *, width
 
 
 def predicted(points: Data, ticks: Sequence[float], titles: Titles, *, width: int) -> Spec:
-    """Marks with intervals at `x`, from 0 on both axes, in the colour of their series; what was
-    `predicted` of each is a hollow mark."""
+    """Marks with intervals at `x` of one series, from 0 on both axes; what was `predicted` of each
+    is a hollow mark, larger, so that both are seen where they meet."""
     last, top = (max(grammar.ends_of(points, end)) for end in ("x", "high"))
     scale = alt.Scale(domain=[-0.02 * last, 1.02 * last], nice=False)
     x = alt.X("x:Q", title=titles[0], axis=alt.Axis(values=list(ticks), grid=False), scale=scale)
     y = alt.Y("value:Q", title=titles[1], scale=alt.Scale(domain=[0, 1.08 * top]))
-    names = grammar.members(points)
-    colour, shape = grammar.series(names, grammar.legend(names, width))
-    base = grammar.on(points, x=x, y=y, color=colour, description="hover:N")
-    hollow = grammar.on(points, x=x, y="predicted:Q", color=colour, shape=shape)
+    base = grammar.on(points, x=x, y=y, description="hover:N")
+    hollow = grammar.on(points, x=x, y="predicted:Q")
     layers = [
-        hollow.mark_point(filled=False, size=34, opacity=1, strokeWidth=1.2),
-        grammar.intervals(base),
-        grammar.dots(base, 34, shape=shape),
+        hollow.mark_point(filled=False, size=70, opacity=1, strokeWidth=1.2, color=SERIES[1]),
+        grammar.intervals(base, color=alt.value(SERIES[0])),
+        grammar.dots(base, 34, color=alt.value(SERIES[0]), shape=alt.value("circle")),
     ]
-    return grammar.framed(layers, width, 250)
+    return grammar.framed(layers, width, 190)

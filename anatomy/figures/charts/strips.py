@@ -110,7 +110,8 @@ def elsewhere(showing: Showing, found: Iterable[Found]) -> str:
 def gpu_of(recording: Recording) -> str:
     """What readers call the machine of a recording."""
     machine = recording.data["machine"]
-    return machine.get("gpu") or machine.get("cpu") or machine["slug"]
+    several = f"{count} × " if (count := machine.get("count") or 1) > 1 else ""
+    return several + (machine.get("gpu") or machine.get("cpu") or machine["slug"])
 
 
 def aged(showing: Showing) -> str:

@@ -60,14 +60,16 @@ def drawn(found: Compared) -> str:
     """The chart, a panel for each pace, with a table of the same by experiment."""
     several = ratios(found)
     one, other = names(found)
-    titles = f"ratio on the {one}", f"on the {other}, over that"
+    titles = f"ratio on the {one}", f"{other} over that"
     there = [each for each in WORDS if counts(several)[each]]
     panels = []
     for who, title in PANELS.items():
         mine = [each for each in several if pace(each.shift.row) == who]
         # What surprises is drawn last, over what does not.
         if points := [_point(each) for each in sorted(mine, key=lambda e: word(e) == TURNED)]:
-            panels.append((title, svg.Drawing("clouds.moved", (points, there, titles))))
+            alike = units.percent(counts(mine)[SAME] / len(mine), 2)
+            drawing = svg.Drawing("clouds.moved", (points, there, titles))
+            panels.append((f"{title}: {alike} same verdict", drawing))
     label = f"{len(several)} ratios of the {other} over those of the {one}. "
     label += "The table has them by experiment."
     picture = svg.chart(panels, label, abreast=min(len(panels), 2))

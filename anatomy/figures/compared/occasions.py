@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import product
 from math import exp, log
 
 from anatomy.figures import framing, tables
@@ -14,6 +15,7 @@ from anatomy.record import occasions as kept
 from anatomy.record import recording
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
+from anatomy.table.errors import lookup
 
 WHO = {GPU: "GPU-bound", HOST: "host-bound", MIXED: "GPU-against-host"}
 WHAT = {"median_s": "times", "ratio": "ratios"}
@@ -28,7 +30,7 @@ def occasions(*, caption: str | None = None) -> str:
     showing = current()
 
     def draw() -> str:
-        found = _seen(showing)
+        found = seen(showing)
         counted = again.agreements(found)
         if not counted:
             return gap(showing.machine)
@@ -47,7 +49,18 @@ def gap(machine: str) -> str:
     )
 
 
-def _seen(showing: Showing) -> list[list[Seen]]:
+def agreeing(showing: Showing, name: str) -> list[Agreement]:
+    """How the occasions of the shown machine agree in one kind of figures, such as `GPU-bound
+    ratios`, or in all three of `ratios`; empty where nothing was measured twice."""
+    counted = showing.once(("agreements", showing.machine), lambda: again.agreements(seen(showing)))
+    known = {WHAT["ratio"]: [each for each in counted if each.figure == "ratio"]}
+    for pace, figure in product(WHO, WHAT):
+        mine = [each for each in counted if (each.pace, each.figure) == (pace, figure)]
+        known[f"{WHO[pace]} {WHAT[figure]}"] = mine
+    return lookup("kind of figures", name, known)
+
+
+def seen(showing: Showing) -> list[list[Seen]]:
     """What each recording of the shown machine found on several occasions."""
 
     def read() -> list[list[Seen]]:
@@ -67,7 +80,7 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
         steps = ((_step(before), _step(after / before)) for before, after in map(_last, mine))
         points = [{"x": x, "value": value} for x, value in dict.fromkeys(steps)]
         if points:
-            axes = "ratio on one occasion", "on the next, over that"
+            axes = "ratio on one occasion", "next occasion over that one"
             drawing = svg.Drawing("clouds.moved", (points, (), axes, reach[pace]["ratio"]))
             panels.append((f"{len(mine)} {who} ratios", drawing))
     label = "Ratios on the next occasion over those on one."

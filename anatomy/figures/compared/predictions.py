@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 from html import escape
+from math import log
+from typing import NamedTuple
 
 import numpy as np
 
 from anatomy.claims.differences import Compared, Figure
 from anatomy.figures import tables
+from anatomy.figures.charts import figures
 from anatomy.figures.compared import agreement
 from anatomy.figures.compared.agreement import HOST, pace
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import GOOD, INK, LINE, MUTED, QUIET, Canvas
 from anatomy.judge import limits, shifts
 from anatomy.judge.shifts import Shift
 from anatomy.record import recording
 from anatomy.table import units
+from anatomy.table.intervals import Interval
 
 LAUNCH = limits.LAUNCH | {"quantity": "host_enqueue"}  # stands for what asking costs
 # Shares of the measured rows between which the span of their ratios is told.
@@ -20,34 +26,112 @@ SPAN = (0.05, 0.95)
 # A row is near its limit where it reaches such a share of it on both machines; what is above has
 # its data in a cache.
 NEAR = (0.8, 1.02)
+ROW, WIDEST = 24.0, 32.0  # pixels: of a limit in the picture, and of a tick's name
+TICKS = (0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 2, 3, 5, 10)
 
 
-def table(found: Compared) -> str:
-    """Each limit of both machines, the ratio of times that follows from it, and the measured ones
-    of the rows that name this limit: of those that come near it on both, and of all."""
+class Line(NamedTuple):
+    """A limit of both machines, and the times of rows that it bounds."""
+
+    name: str
+    ends: tuple[str, str]  # what each machine reaches
+    predicted: Interval  # the ratio of times that follows
+    near: Sequence[Figure]  # rows that come near it on both
+    every: Sequence[Figure]
+
+
+def drawn(found: Compared) -> str:
+    """What each limit predicts beside what was measured, with a table of the same."""
+    lines = _lines(found)
+    there = [line for line in lines if _shifts(line.near)]
+    listed = _table(found, lines)
+    if not there:
+        return listed
+    one, other = agreement.names(found)
+    label = f"Times on the {other} over those on the {one}, as each limit predicts and as measured."
+    label += " The table has the figures."
+    picture = canvas.both(
+        lambda sheet: _draw(sheet, there, f"time on the {other} / on the {one}, log scale"), label
+    )
+    return picture + figures.twin(listed)
+
+
+def _draw(sheet: Canvas, lines: Sequence[Line], title: str) -> None:
+    """A row for each limit: a tick where it predicts, a mark with its span where rows near it
+    lie, and a hollow mark where all rows that it bounds do."""
+    spans = [_span(line.near) for line in lines]
+    ends = [
+        1.0,
+        *(x for span in spans for x in span),
+        *(shifts.middle(_shifts(line.every)) for line in lines),
+    ]
+    ends += [line.predicted.median for line in lines]
+    low, high = log(min(ends)) - 0.03, log(max(ends)) + 0.03
+    left = 8 + max(canvas.wide(line.name, 11.5) for line in lines)
+    room = sheet.width - left - 16
+
+    def at(ratio: float) -> float:
+        return left + 8 + (log(ratio) - low) / (high - low) * room
+
+    _, y = sheet.key(12, {"predicted": INK, "measured near it": GOOD, "all rows": QUIET})
+    top = y + 20
+    bottom = top + ROW * len(lines)
+    last = -WIDEST
+    for tick in (t for t in TICKS if low <= log(t) <= high):
+        colour = MUTED if tick == 1 else LINE
+        sheet.line((at(tick), top - 6), (at(tick), bottom), colour=colour, thick=1)
+        if at(tick) - last > WIDEST:
+            last = at(tick)
+            sheet.words(last, bottom + 14, f"{tick:g}×", size=11, anchor="middle", colour=MUTED)
+    for number, (line, span) in enumerate(zip(lines, spans, strict=True)):
+        y = top + ROW * (number + 0.5)
+        sheet.words(left, y + 4, line.name, size=11.5, anchor="end")
+        told = f"{line.name}: {len(line.near)} rows near it, {len(line.every)} in all"
+        every = at(shifts.middle(_shifts(line.every)))
+        sheet.box(every - 4, y - 4, 8, 8, fill=QUIET, edge=MUTED, round_=4, told=told)
+        sheet.line((at(span[0]), y), (at(span[1]), y), colour=GOOD, thick=3)
+        middle = at(shifts.middle(_shifts(line.near)))
+        sheet.box(middle - 4.5, y - 4.5, 9, 9, fill=GOOD, round_=4.5, told=told)
+        where = at(line.predicted.median)
+        sheet.line((where, y - 9), (where, y + 9), colour=INK, thick=2)
+    sheet.words(sheet.width - 2, bottom + 30, title, size=11, anchor="end", colour=MUTED)
+
+
+def _lines(found: Compared) -> list[Line]:
     both = _ceilings(found)
     times = [each for each in found.figures if each.shift.column == "median_s"]
     lines = []
     for ceiling in both[0]:
         if there := both[1].get(ceiling.name):
-            rates = (units.rate(each.value, each.unit) for each in (ceiling, there))
+            ends = tuple(units.rate(each.value, each.unit) for each in (ceiling, there))
+            ratio = ceiling.value / there.value
             mine = [each for each in times if _bound_by(each, ceiling.name)]
             near = [each for each in mine if _near(each, both)]
-            predicted = units.ratio(ceiling.value / there.value)
-            lines.append([_name(ceiling.name, ceiling.kind, there.kind), *rates, predicted])
-            lines[-1] += [*_measured(near), _middle(mine)]
+            name = ceiling.name + _stated(ceiling.kind, there.kind)
+            lines.append(Line(name, ends, Interval(ratio, ratio, ratio), near, mine))
     if launch := _launch(times):
-        ends = (units.seconds(i.median, i.low, i.high) for i in (launch.old, launch.new))
-        over = launch.over
-        ratio = tables.lighter(units.ratio_range(over.median, over.low, over.high))
+        ends = tuple(units.seconds(i.median, i.low, i.high) for i in (launch.old, launch.new))
         by_host = [
             e for e in times if pace(e.shift.row) == HOST and e.new.experiment != limits.FLOORS
         ]
-        said = [*_measured(by_host), _middle(by_host)]
-        lines.append(["asking for one small addition", *ends, ratio, *said])
-    heads = ("limit", *(f"#{each}" for each in agreement.names(found)), "#times would be")
-    heads += ("#near it: median", "#of most", "#rows", "#all: median")
-    return tables.listed(heads, lines, "Limits and what follows from them")
+        lines.append(Line("one small addition", ends, launch.over, by_host, by_host))
+    return lines
+
+
+def _table(found: Compared, lines: Sequence[Line]) -> str:
+    """Each limit of both machines, the ratio of times that follows from it, and the measured ones
+    of the rows that name this limit: of those that come near it on both, and of all."""
+    cells = []
+    for line in lines:
+        over, said = line.predicted, [*_measured(line.near), _middle(line.every)]
+        known = over.low == over.high
+        text = units.ratio(over.median)
+        if not known:
+            text = units.ratio_range(over.median, over.low, over.high)
+        cells.append([escape(line.name), *line.ends, tables.lighter(text), *said])
+    heads = ("limit", *(f"#{each}" for each in agreement.names(found)), "#predicted")
+    heads += ("#measured near it", "#most of them", "#rows", "#all rows")
+    return tables.listed(heads, cells, "Limits and what follows from them")
 
 
 def answer(found: Compared) -> str:
@@ -89,10 +173,9 @@ def _near(each: Figure, both: Sequence[limits.Ceilings]) -> bool:
     return all(share and NEAR[0] <= share[0] <= NEAR[1] for share in shares)
 
 
-def _name(name: str, *kinds: str) -> str:
-    """A limit, and where it is the maker's figure on one of them."""
-    stated = "" if set(kinds) == {"measured"} else ' <span class="ci">maker\'s figure</span>'
-    return escape(name) + stated
+def _stated(*kinds: str) -> str:
+    """Behind a limit that on one of them is only the maker's figure."""
+    return "" if set(kinds) == {"measured"} else ", maker's figure"
 
 
 def _bound_by(each: Figure, name: str) -> bool:
@@ -111,13 +194,22 @@ def _launch(times: Sequence[Figure]) -> Shift | None:
     return None
 
 
+def _shifts(times: Sequence[Figure]) -> list[Shift]:
+    return [each.shift for each in times if each.shift.over]
+
+
+def _span(times: Sequence[Figure]) -> tuple[float, float]:
+    """Where most of the ratios lie."""
+    low, high = np.quantile([each.over.median for each in _shifts(times)], SPAN)
+    return float(low), float(high)
+
+
 def _measured(times: Sequence[Figure]) -> list[str]:
     """The ratios of measured times, the other machine's over the first's: median, span, count."""
-    several = [each.shift for each in times if each.shift.over]
+    several = _shifts(times)
     if not several:
         return [tables.NONE, tables.NONE, "0"]
-    low, high = np.quantile([each.over.median for each in several], SPAN)
-    span = f"{units.ratio(low)} to {units.ratio(high)}"
+    span = " to ".join(map(units.ratio, _span(times)))
     return [units.ratio(shifts.middle(several)), span, str(len(several))]
 
 

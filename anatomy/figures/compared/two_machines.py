@@ -25,6 +25,7 @@ def compared(
     part: str = "answer",
     *,
     heading: str | None = None,
+    says: str | None = None,
     against: str | None = None,
     caption: str | None = None,
 ) -> str:
@@ -40,6 +41,7 @@ def compared(
             `ratios` (a chart of one machine's against the other's), or `limits` (of both, and what
             they predict beside what was measured).
         heading: What stands above the part.
+        says: What stands between the two, as Markdown.
         against: Slug of the other machine; by default the first that has recorded a same call.
     """
     showing, draw = current(), lookup("part of the comparison", part, PARTS)
@@ -48,7 +50,7 @@ def compared(
     found = _with_another(showing, against)
     if found is None:
         return ALONE.format(f"`{showing.machine}`") + "\n{ .lead }\n" if part == "answer" else ""
-    above = f"\n## {heading}\n\n" if heading else ""
+    above = "".join(f"\n{each}\n\n" for each in (heading and f"## {heading}", says) if each)
     return f"{above}{draw(showing, found, caption)}\n"
 
 
@@ -113,9 +115,9 @@ def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
 
 def _claim(showing: Showing, result: Result) -> str:
     address = ledger.link(showing, result)
-    name = tables.code(result.claim.name)
-    linked = f'<a href="{escape(address)}">{name}</a>' if address else name
-    return f'{linked} <span class="source">{escape(result.claim.statement)}</span>'
+    said = escape(result.claim.statement)
+    linked = f'<a href="{escape(address)}">{said}</a>' if address else said
+    return f'{linked} <span class="source">{tables.code(result.claim.name)}</span>'
 
 
 def _said(result: Result) -> str:
@@ -128,7 +130,7 @@ def _ratios(showing: Showing, found: Compared, caption: str | None) -> str:
 
 
 def _limits(showing: Showing, found: Compared, caption: str | None) -> str:
-    return _figure(showing, predictions.table(found), caption)
+    return _figure(showing, predictions.drawn(found), caption)
 
 
 def _figure(showing: Showing, body: str, caption: str | None) -> str:

@@ -71,7 +71,7 @@ def calculated(showing: Showing, name: str, spec: str) -> str:
     chapters.load("calculations")
     function, unit, arguments = lookup("calculation", name, DECLARED)
     given = showing.of_one_machine(
-        lambda: {argument: _number(showing, where) for argument, where in arguments.items()}
+        lambda: {argument: value_behind(showing, where) for argument, where in arguments.items()}
     )
     if showing.collecting:
         return ""
@@ -91,7 +91,7 @@ def calculated(showing: Showing, name: str, spec: str) -> str:
     return spans.figure("measured", text, origin) + spans.marks(*found.values())
 
 
-def _number(showing: Showing, reference: str) -> tuple[Found, float | None]:
+def value_behind(showing: Showing, reference: str) -> tuple[Found, float | None]:
     """The recording behind a reference, and its number in base units; None where it is missing."""
     kind, _, name = reference.partition(":")
     if kind == "limit":

@@ -25,8 +25,8 @@ def _drawn(sheet: Canvas) -> None:
     y = 4.0
     for title, blocks in (("elements", ""), ("threads", "block"), ("programs", "program")):
         if not left:
-            y += 14
-        sheet.words(0, y + (17 if left else -2), title, bold=True)
+            y += 16
+        sheet.words(0, y + (17 if left else -5), title, bold=True)
         for at in range(ELEMENTS if title != "programs" else 0):
             text = str(at if title == "elements" else at % BLOCK)
             colour = MUTED if title == "elements" else GOOD

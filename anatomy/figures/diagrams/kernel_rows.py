@@ -16,12 +16,12 @@ from anatomy.table.errors import BadParameter
 Row = Mapping[str, Any]
 # A memory fill before a kernel: neither work that was asked for nor a step of its own.
 FILLS = "Mem*"
-LANE, BOX = 70.0, 26.0  # pixels: a variant with its words, and the height of a kernel
+LANE, BOX = 78.0, 26.0  # pixels: a variant with its words, and the height of a kernel
 APART = 24.0  # pixels between panels that stand side by side
-BAR = 5.0  # pixels: how high the bar of a call's time is
+BAR, UNDER = 5.0, 10.0  # pixels: how high the bar of a call's time is, and how far under the boxes
 OTHER = "other"
 NONE = "its kernels were not recorded."
-NOTE = "A box is a kernel, whatever its time; the bar under a row is the time."
+NOTE = "Box: a kernel, not to scale. Grey bar: the time of all."
 
 
 class Panel(NamedTuple):
@@ -140,7 +140,7 @@ def _panels(sheet: Canvas, panels: Sequence[Panel], work: str) -> None:
         _lanes(part, each, work)
         x = number * (wide + APART) if abreast > 1 else 0.0
         sheet.place(part, x, 0.0 if abreast > 1 or not number else sheet.height + 8)
-    note = f"{NOTE} Blue is the {work}; the other colour, what comes with it."
+    note = f"{NOTE} Blue: the {work}. Orange: what comes with it."
     sheet.paragraph(1, sheet.height + 17, sheet.width - 2, note, colour=MUTED, size=11)
 
 
@@ -151,15 +151,12 @@ def _lanes(sheet: Canvas, panel: Panel, work: str) -> None:
         sheet.words(1, 13, panel.title, colour=MUTED, bold=True)
     widest = max(sum(_wide(*each) for each in row) for row in steps.values())
     scale = min(1.0, (sheet.width - 2) / widest)
-    pixels_per_s = (sheet.width - 2) / max(lasts[variant] for variant in names)
+    # The times stand after their bars; the longest bar leaves them room.
+    room = max(canvas.wide(times[variant], bold=True) for variant in names) + 8
+    pixels_per_s = (sheet.width - 2 - room) / max(lasts[variant] for variant in names)
     for number, (variant, name) in enumerate(names.items()):
         top = head + number * LANE
         sheet.words(1, top + 13, name, bold=True, code=True)
-        slow = [kind for kind, _ in steps[variant] if kind != work]
-        colour = BAD if slow else GOOD
-        sheet.words(
-            sheet.width - 1, top + 13, times[variant], bold=True, anchor="end", colour=colour
-        )
         x = 1.0
         for kind, count in steps[variant]:
             wide = _wide(kind, count) * scale
@@ -170,8 +167,9 @@ def _lanes(sheet: Canvas, panel: Panel, work: str) -> None:
             text = _named(kind, count)
             sheet.words(middle, top + 37, text, size=max(size, 10), anchor="middle", colour=INK)
             x += wide
-        across = lasts[variant] * pixels_per_s
-        sheet.box(1, top + 24 + BOX, across, BAR, fill=colour, round_=0, told=times[variant])
+        across, under = lasts[variant] * pixels_per_s, top + 20 + BOX + UNDER
+        sheet.box(1, under, across, BAR, fill=MUTED, round_=0, told=times[variant])
+        sheet.words(across + 7, under + BAR + 1, times[variant], bold=True)
 
 
 def _wide(kind: str, count: int) -> float:

@@ -15,7 +15,7 @@ from anatomy.table.errors import BadParameter
 
 BANDWIDTH, TRANSFERS = "limits.bandwidth", "transfers.to_device"
 # Of reads by kernels that show the caches, and what each level holds; where these are recorded.
-LADDER, HELD = "memory_ladder.bandwidth", "memory_ladder.levels"
+LADDER, HELD, CHASE = (f"memory_ladder.{name}" for name in ("bandwidth", "levels", "latency"))
 BAR = 22.0  # pixels
 
 
@@ -30,6 +30,7 @@ class Level(NamedTuple):
     fits: int | None
     colour: str
     more: float | None = None
+    waits: str = ""  # how long it is from one load to the next that depends on it
 
 
 def memory_ladder(*, caption: str | None = None) -> str:
@@ -39,17 +40,17 @@ def memory_ladder(*, caption: str | None = None) -> str:
         memory_ladder(caption="To scale.")
     """
     showing = current()
-    names = (BANDWIDTH, TRANSFERS, LADDER, HELD, machine.EXPERIMENT)
+    names = (BANDWIDTH, TRANSFERS, LADDER, HELD, CHASE, machine.EXPERIMENT)
     *found, limits = showing.find_together((name, {}) for name in names)
 
     def draw() -> str:
-        copies, transfers, ladder, held = (each.recording for each in found)
+        copies, transfers, ladder, held, chase = (each.recording for each in found)
         if copies is None or transfers is None:
             return ""
         copy = showing.ceilings_of(limits).get("copy")
         levels = _levels(copies, transfers, hbm=copy.value if copy else None)
         if ladder and held:
-            levels = (_read(ladder, held) or levels[:-1]) + levels[-1:]
+            levels = (_read(ladder, held, chase) or levels[:-1]) + levels[-1:]
         label = "Bandwidth to scale: " + "; ".join(_said(each) for each in levels)
         return canvas.both(lambda sheet: _bars(sheet, levels), f"{label}.")
 
@@ -79,8 +80,9 @@ def _levels(bandwidth: Recording, transfers: Recording, *, hbm: float | None) ->
     ]
 
 
-def _read(ladder: Recording, held: Recording) -> list[Level]:
-    """The levels as kernels read them that do nothing else; none where fewer were found."""
+def _read(ladder: Recording, held: Recording, chase: Recording | None) -> list[Level]:
+    """The levels as kernels read them that do nothing else, with how long one load waits where a
+    chase found three levels as well; none where fewer were found."""
     fits = {row["variant"]: row.get("gpu_bytes") for row in held.rows}
     every = [row for row in ladder.rows if row.get("level_rate")]
     cached, parts = (
@@ -92,11 +94,16 @@ def _read(ladder: Recording, held: Recording) -> list[Level]:
     l1 = "reads of what each has near it"
     # One fetch may serve several SMs: what arrives is not shown to be what the L2 delivers.
     l2 = "L2, all SMs reading the same lines"
-    return [
+    levels = [row for row in chase.rows if row["op"] == "chase, levels"] if chase else []
+    waits = [rows.printed(row, "latency_s") for row in levels if row.get("latency_s")]
+    found = [
         Level("L1 caches, all SMs together", l1, cached[0], fits["L1 and shared memory"], FOURTH),
         Level(l2, "what arrives at the SMs", cached[1], fits["L2"], THIRD),
         Level("HBM", "reads of more than the caches hold", parts[-1], fits["HBM"], GOOD),
     ]
+    if len(waits) != len(found):
+        return found
+    return [level._replace(waits=wait) for level, wait in zip(found, waits, strict=True)]
 
 
 def _pinned(transfers: Recording) -> rows.Row | None:
@@ -114,7 +121,8 @@ def _pinned(transfers: Recording) -> rows.Row | None:
 
 def _said(level: Level) -> str:
     fits = f", {units.byte_count(level.fits)} fit" if level.fits else ""
-    return f"{level.name} {_rate(level)}{fits}"
+    waits = f", one load waits {level.waits}" if level.waits else ""
+    return f"{level.name} {_rate(level)}{fits}{waits}"
 
 
 def _rate(level: Level) -> str:
@@ -126,6 +134,9 @@ def _rate(level: Level) -> str:
 def _bars(sheet: Canvas, levels: list[Level]) -> None:
     most = max(each.more or each.bytes_per_s for each in levels)
     beside = max(canvas.wide(_rate(each), bold=True) for each in levels) + 10
+    said = "one load waits " if sheet.width > 500 else "waits "
+    if waits := [canvas.wide(said + each.waits, bold=True) for each in levels if each.waits]:
+        beside += max(waits) + 14  # right of the longest bar and its rate
     for level in levels:
         top = sheet.height + (20 if sheet.height else 12)
         used = sheet.words(0, top, level.name, bold=True)
@@ -134,6 +145,8 @@ def _bars(sheet: Canvas, levels: list[Level]) -> None:
         if level.fits:
             fits = f"{units.byte_count(level.fits)} fit"
             sheet.words(sheet.width, top, fits, colour=MUTED, size=11, anchor="end")
+        if level.waits:
+            sheet.words(sheet.width, top + 22, said + level.waits, bold=True, anchor="end")
         long = (sheet.width - beside) * level.bytes_per_s / most
         sheet.box(0, top + 7, sheet.width - beside, BAR, fill=LINE, opacity=0.5)
         end = max((sheet.width - beside) * (level.more or 0) / most, long, 1.5)

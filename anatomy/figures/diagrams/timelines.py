@@ -166,7 +166,7 @@ def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
         idle, span, longest = still(events)
         share = f" ({units.percent(idle / span)})" if span else ""
         body.append([*cells, f"{units.seconds(idle)}{share}", units.seconds(longest)])
-    heads = ["run", "#launches", "#waits", "#kernels", "#copies", "#GPU still", "#longest pause"]
+    heads = ["run", "#launches", "#waits", "#kernels", "#copies", "#GPU idle", "#longest pause"]
     return tables.listed(heads, body, "What each run did: how many, and how long in all")
 
 

@@ -5,6 +5,7 @@ Only statements of the seed are counted here, and only on the machine shown.
 
 from collections import Counter
 from collections.abc import Sequence
+from html import escape
 
 from anatomy import claims
 from anatomy.claims import Result, ledger
@@ -25,6 +26,14 @@ REASONS = (
     "state a number of another kind than the measured one",
 )
 NONE_YET = '<p class="notice gap">No claimed number has a measured one beside it yet.</p>'
+
+
+def called(found: Sequence[Result], slug: str) -> str:
+    """What readers call a machine: its GPU without the maker, or its slug in code."""
+    own = (each for result in found if result.machine == slug for each in result.found)
+    gpus = (each.recording.data["machine"].get("gpu") for each in own if each.recording)
+    name = next(filter(None, gpus), None)
+    return escape(name.removeprefix("NVIDIA ")) if name else tables.code(slug)
 
 
 def inherited(showing: Showing, found: Sequence[Result]) -> list[Result]:
@@ -72,16 +81,17 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     several = [each for each in here if each.measured.cases > 1]
     single = sum(_farthest(each) > FAR for each in several)
     sentence = (
-        f"<p>Of {len(here)} inherited numbers that were measured on "
-        f"{tables.code(here[0].machine)}, {close} {'is' if close == 1 else 'are'} "
-        f"within a factor of {NEAR:g} of the claim. Within a factor of {FAR:g}: "
-        f"{len(here) - close - len(far)} more. Further off: {len(far)}, of which {less} below the "
-        f"claim and {len(far) - less} above it."
+        f"<p>Of {len(here)} inherited numbers that were measured on the "
+        f"{called(here, here[0].machine)}, {close} {'is' if close == 1 else 'are'} "
+        f"within a factor of {NEAR:g} of the claim, and {len(here) - close - len(far)} more within "
+        f"a factor of {FAR:g}. Further off are {len(far)}: {less} below the claim, "
+        f"{len(far) - less} above it."
     )
     if several:
         sentence += (
-            f" That is by the median. Off by more than a factor of {FAR:g} in some case: {single} "
-            f"of the {len(several)} numbers that were measured in several cases."
+            " Where there are several cases, such as sizes and formats, their median counts: "
+            f"{single} of those {len(several)} numbers are off by more than a factor of {FAR:g} in "
+            "some case."
         )
     return sentence + "</p>\n"
 

@@ -76,14 +76,14 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     if decided:
         answer = (
             "Look performance advice for PyTorch up here before you follow it: of "
-            f"{decided} claims that were decided on the {_called(found, machine)}, "
+            f"{decided} claims that were decided on the {chart.called(found, machine)}, "
             f"{counted[claims.HOLDS]} hold, and {counted[claims.IN_PART]} hold only under a "
             "condition. Measure a number before you plan with it."
         )
     else:
         answer = f"None of {len(here)} claims has a verdict yet."
     if machine != showing.machine:
-        answer += f" The recordings of the {_called(found, showing.machine)} decide none yet."
+        answer += f" The recordings of the {chart.called(found, showing.machine)} decide none yet."
     return f'<p class="lead">{answer}</p>\n'
 
 
@@ -115,7 +115,7 @@ def _counts(showing: Showing, found: Sequence[Result]) -> str:
         here = [result for result in found if result.machine == machine]
         read = sum(result.claim.settled is not None for result in here)
         counted = map(str, (*ledger_rows.counts(here).values(), read))
-        lines.append([_called(found, machine), *counted])
+        lines.append([chart.called(found, machine), *counted])
     heads = (
         "machine",
         *(f"#{word}" for word in claims.ALL_WORDS),
@@ -124,18 +124,10 @@ def _counts(showing: Showing, found: Sequence[Result]) -> str:
     return tables.listed(heads, lines, "Verdicts by machine", "counts")
 
 
-def _called(found: Sequence[Result], slug: str) -> str:
-    """What readers call a machine: its GPU without the maker, or its slug in code."""
-    own = (each for result in found if result.machine == slug for each in result.found)
-    gpus = (each.recording.data["machine"].get("gpu") for each in own if each.recording)
-    name = next(filter(None, gpus), None)
-    return escape(name.removeprefix("NVIDIA ")) if name else tables.code(slug)
-
-
 def _table(showing: Showing, found: Sequence[Result]) -> str:
     here = escape(ledger_rows.counted(showing, found))
     machines = {each.machine for each in found}
-    names = {machine: _called(found, machine) for machine in machines}
+    names = {machine: chart.called(found, machine) for machine in machines}
     heads = "".join(
         f'<th scope="col"{" class=n" if head.startswith("#") else ""}>{head.lstrip("#")}</th>'
         for head in HEADS
@@ -275,7 +267,7 @@ def _point(result: Result) -> dict:
     hover = f"{number} {claim.name} ({result.machine}): {told}"
     mark = {"many": seen.cases > 1, "verdict": result.word, "hover": hover}
     short = textwrap.shorten(claim.statement.rstrip("."), LABEL, placeholder=" …")
-    return shares | mark | {"label": f"{short} {number}".rstrip()}
+    return shares | mark | {"label": f"{short}, row {number}" if number else short}
 
 
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {

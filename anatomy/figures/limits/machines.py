@@ -104,7 +104,7 @@ def _several(values: Iterable[str | None]) -> str:
 
 def _facts(there: Sequence[Machine]) -> str:
     lines = [[name, *map(said, there)] for name, said in FACTS.items()]
-    kept = [line for line in lines if set(line[1:]) != {tables.NONE}]
+    kept = [line for line in lines if not set(line[1:]) <= {tables.NONE, ""}]
     return tables.listed(_heads("", there), kept, "The machines", "machines")
 
 
@@ -177,22 +177,28 @@ def _block(name: str, printed: Callable[[Any], str] = str) -> Callable[[Machine]
     return said
 
 
+def _gpus(one: Machine) -> str:
+    """How many GPUs, where it is more than one."""
+    return str(one.block["count"]) if (one.block.get("count") or 1) > 1 else ""
+
+
+# What differs most, and what host-bound times follow, first.
 FACTS: dict[str, Callable[[Machine], str]] = {
-    "its name here": lambda one: tables.code(one.slug),
-    "GPUs": _block("count"),
+    "GPUs": _gpus,
     "memory": _block("memory_bytes", units.byte_count),
     "L2 cache": _block("l2_bytes", units.byte_count),
-    "multiprocessors (SMs)": _block("sm_count"),
-    "compute capability": _block("capability"),
-    "highest SM clock": _block("max_sm_clock_mhz", "{:g} MHz".format),
-    "power limit": _block("power_limit_w", "{:g} W".format),
-    "CPU": lambda one: escape(one.cpus) or tables.NONE,
-    "driver": lambda one: escape(one.drivers) or tables.NONE,
-    "torch": lambda one: escape(one.torch) or tables.NONE,
     "one operation, until its call returns": _launch("host_enqueue"),
     "the same on each occasion": _occasions,
     "one operation, from call to call": _launch("step_wall"),
+    "CPU": lambda one: escape(one.cpus) or tables.NONE,
+    "multiprocessors (SMs)": _block("sm_count"),
+    "highest SM clock": _block("max_sm_clock_mhz", "{:g} MHz".format),
+    "power limit": _block("power_limit_w", "{:g} W".format),
+    "compute capability": _block("capability"),
+    "driver": lambda one: escape(one.drivers) or tables.NONE,
+    "torch": lambda one: escape(one.torch) or tables.NONE,
     "recordings": lambda one: str(one.recordings),
-    "made on": lambda one: f"{one.cards} card{'s' if one.cards > 1 else ''}" if one.cards else "",
+    "cards they were made on": lambda one: str(one.cards) if one.cards else "",
+    "its name here": lambda one: tables.code(one.slug),
 }
 PARTS: dict[str, Callable[[Sequence[Machine]], str]] = {"facts": _facts, "limits": _limits}

@@ -1,6 +1,6 @@
 """Recorded operations placed on the machine's roofline."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from anatomy.judge.rows import Row
 from anatomy.record.recording import Recording
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
-from anatomy.table.errors import BadParameter
+from anatomy.table.errors import BadParameter, lookup
 
 CHOOSE = ("op", "quantity")
 BELOW = "The table under it has the figures."
@@ -62,9 +62,34 @@ def with_table(
     return chart + figures.twin(tables.listed(head, lines, name), unfold=unfold)
 
 
+def named(
+    table: Sequence[Row], only: Sequence[str], least_s: Callable[[Row], float], ceilings: Ceilings
+) -> str:
+    """A few variants of a table, each with its name and its share of the least time that it can
+    take beside its mark, or a number on a phone; on the roofs of their `dtype` alone, and without
+    a table. UnknownName of one that the table lacks."""
+    known, marks = {row["variant"]: row for row in table}, []
+    for number, name in enumerate(only, 1):
+        row = lookup("operation", name, known)
+        label = f"{name}, {units.percent(least_s(row) / row['median_s'])}"
+        mark = Placed(label, row, row["flops"] / row["bytes"]).mark(str(number))
+        marks.append(mark | {"name": label, "series": row["dtype"]})
+    every, slope, _ = rooflines.roofs(ceilings)
+    formats, names = {mark["series"] for mark in marks}, [mark["name"] for mark in marks]
+    layers = [roof for roof in every if roof["series"] in formats], slope, marks
+    label = f"Operations on the measured roofs: {'; '.join(names)}."
+    return svg.chart([("", svg.Drawing("loglog.roofline", layers))], label) + key(names)
+
+
+def key(names: Sequence[str]) -> str:
+    """What the numbers beside the marks of a phone's chart stand for."""
+    told = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(names, 1))
+    return f'<p class="key numbered narrow">{told}.</p>'
+
+
 def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None = None) -> str:
     """Operations on the roofline: how many operations per byte each does, and how many per second
-    it reaches.
+    it reaches. On a phone a mark has the number of its line in the table in place of its name.
 
         placed({"matmul 4096, fp16": dict(experiment="contiguity.bench", op="matmul",
                                           variant="contiguous", quantity="gpu_cold")})
@@ -110,7 +135,7 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
         bound = each.intensity * slope
         share = each.rates[0] / bound if bound < _peak(ceilings) else None
         roof = _roof(each.row, share, ceilings)
-        marks.append(each.mark(str(number), f"; {roof}" if roof else ""))
+        marks.append(each.mark(str(number), f"; {roof}" if roof else "") | {"name": each.label})
         intensity = f"{units.significant(each.intensity)} FLOP/B"
         lines.append([f"{number}. {escape(each.label)}", intensity, each.said, roof or tables.NONE])
     head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")

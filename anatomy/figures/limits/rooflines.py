@@ -126,7 +126,8 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
     drawn = svg.Drawing("loglog.bandwidth", (points, rules, edges))
     label = "Bandwidth of copy, read and write over working-set size. The tables have the figures."
     picture = svg.chart([("", drawn)], label)
-    return picture + figures.twin(_steps(table, cache)) + figures.twin(_curve(best))
+    steps = figures.twin(_steps(table, cache), name="Table: in the cache, and from memory")
+    return picture + steps + figures.twin(_curve(best), name="Table: by size")
 
 
 def _steps(table: Sequence[Row], cache: int) -> str:
@@ -171,7 +172,7 @@ def roofs(ceilings: Ceilings) -> tuple[list[dict], dict, list[list[str]]]:
         rate, corner = units.rate(peak.value, "FLOP/s"), units.significant(ridge)
         dtype, at = name.removeprefix(machine.MATMUL), f"{corner} FLOP/B"
         roof = {"series": dtype, "peak": peak.value, "ridge": ridge, "text": corner}
-        found.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), corner at {at}"})
+        found.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), ridge point at {at}"})
         lines.append([escape(dtype), rate, at, escape(peak.kind)])
     bandwidth = units.rate(memory.value, "B/s")
     slope = {"bandwidth": memory.value, "name": f"slope: copy, {bandwidth} ({memory.kind})"}
@@ -183,10 +184,10 @@ def _roofline(_: Sequence[Row], ceilings: Ceilings) -> str:
         return ""
     found, slope, lines = roofs(ceilings)
     drawn = svg.Drawing("loglog.roofline", (found, slope))
-    label = "Roofline by number format. The table under it has the peaks and the corners."
+    label = "Roofline by number format. The table under it has the peaks and the ridge points."
     bandwidth = units.rate(slope["bandwidth"], "B/s")
-    head = ("format", "#most operations", f"#corner, with copies at {bandwidth}", "peak is")
-    table = tables.listed(head, lines, "Corners of the roofline")
+    head = ("format", "#most operations", f"#ridge point, with copies at {bandwidth}", "peak is")
+    table = tables.listed(head, lines, "Ridge points of the roofline")
     return svg.chart([("", drawn)], label) + figures.twin(table)
 
 

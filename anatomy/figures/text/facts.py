@@ -185,6 +185,7 @@ REFERENCES: dict[str, Reference] = {
     "machine": machine,
     "calculated": calculated,
     "index": listings.index,
+    "advice": listings.advice,
     "days": lists.days,
 }
 

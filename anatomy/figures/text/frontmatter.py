@@ -58,6 +58,7 @@ class Front:
     order: int = 0  # its place among all pages; a section stands where the first of its pages does
     needs: tuple[str, ...] = ()  # what to know before, as the line under the first screen says it
     index: dict[str, str] | None = None  # column -> cell of its line in `[[index: SECTION]]`
+    advice: dict[str, str] | None = None  # the same of its line in `[[advice: SECTION]]`
     techniques: tuple[Technique, ...] = ()
     # Of a page of the curriculum, what it is about: one of these has a number.
     phase: int = 0
@@ -240,6 +241,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "section": _path,
     **dict.fromkeys(("order", "phase", "week", "day"), _number),
     "several": _flag,
-    "index": _cells,
+    **dict.fromkeys(("index", "advice"), _cells),
     "techniques": _techniques,
 }

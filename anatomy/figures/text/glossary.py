@@ -86,7 +86,7 @@ def _by_letter(known: Iterable[Term]) -> str:
     lines = []
     for letter, names in groupby(sorted(plain, key=str.lower), key=lambda name: name[0].upper()):
         links = (f'<a href="#{escape(plain[name].anchor)}">{escape(name)}</a>' for name in names)
-        lines.append(f"<span><b>{letter}</b>&nbsp;{' · '.join(links)}</span>")
+        lines.append(f"<span><b>{letter}</b>&nbsp;{'&nbsp;· '.join(links)}</span>")
     return f'\n<p class="letters" data-search-exclude>{" ".join(lines)}</p>\n'
 
 

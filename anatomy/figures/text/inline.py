@@ -16,6 +16,7 @@
     [[cited: 1.8× | WHERE IT STANDS]]  [[given: 0.3 s | WHY]]  a figure that is not ours
     [[calculated: time-to-read-a-gib]]  what a function of a chapter makes of recorded numbers
     [[index: Techniques]]  pages of a section, by what their front matter says
+    [[advice: Techniques]]  at the end of a table, lines of such pages
     [[days: all]]  [[days: phase 1]]  [[days: week 1]]  the curriculum, or a part of it
 
 An experiment with its parameters is followed by selectors, each the value of a text column (op,

@@ -75,6 +75,23 @@ def index(showing: Showing, section: str, spec: str) -> str:
     return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
 
 
+def advice(showing: Showing, section: str, spec: str) -> str:
+    """`[[advice: Techniques]]` at the end of a table: a line for each page of a section that has
+    one; nothing where none has, such as a page that is a draft."""
+    if spec:
+        raise BadParameter(f"lines of a table have no parts; got {spec!r}.")
+    found = {page: each for page, each in frontmatter.of_site(showing).items() if each.section}
+    mine = {page: each for page, each in found.items() if name_of(each) == section}
+    if not mine:
+        raise UnknownName("section", section, map(name_of, found.values()))
+    lines = (
+        [_rebased(cell, page, showing.page) for cell in each.advice.values()]
+        for page, each in mine.items()
+        if each.advice
+    )
+    return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in lines))
+
+
 def unlisted(pages: Mapping[str, str], fronts: Fronts) -> list[str]:
     """One sentence for each line of an index that no page shows."""
     shown = {asked for text in pages.values() for asked in _ASKED.findall(text)}

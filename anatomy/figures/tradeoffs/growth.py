@@ -5,12 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import ceil, floor, log
+from math import ceil, floor, log, sqrt
 from statistics import median
 from typing import Any
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.curriculum.calculations import value_behind
 from anatomy.figures.text import spans
 from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_columns, too_many
 from anatomy.figures.tradeoffs.payoffs import label
@@ -18,7 +19,7 @@ from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current, selectors
-from anatomy.table import units
+from anatomy.table import columns, units
 from anatomy.table.errors import BadParameter, UnknownName
 from anatomy.table.plateaus import plateaus
 
@@ -42,6 +43,8 @@ def curve(
     fit: str | None = None,
     beyond: float | None = None,
     labels: Mapping[str, str] | None = None,
+    edges: Mapping[str, str] | None = None,
+    ceiling: str | None = None,
     caption: str | None = None,
     **params: Any,
 ) -> str:
@@ -63,6 +66,9 @@ def curve(
             predictions of `y` is drawn dashed.
         beyond: Sizes below it are drawn and not fitted.
         labels: What the values of `series` are called, as in `show`.
+        edges: Sizes that have an upright line: what each is called -> where it comes from, as the
+            arguments of `anatomy.figures.curriculum.calculations.calculation`.
+        ceiling: A limit of the machine that has a level line, such as `read`, where `y` is `rate`.
 
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
@@ -71,8 +77,24 @@ def curve(
     wanted = Wanted(
         x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond, labels=labels
     )
-    found = current().find(experiment, **params)
-    return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="growth")
+    showing = current()
+    found = showing.find(experiment, **params)
+    told = {name: value_behind(showing, where) for name, where in (edges or {}).items()}
+    if ceiling:
+        told[ceiling] = value_behind(showing, f"limit:{ceiling}")
+    every = list({id(each): each for each in (found, *(it for it, _ in told.values()))}.values())
+
+    def draw() -> str:
+        rules = [
+            {"value": size, "text": f"{name}, {units.rate(size, 'B/s')}"}
+            if name == ceiling
+            else {"x": size, "text": f"{name}, {label(x, size)}"}
+            for name, (_, size) in told.items()
+            if size is not None
+        ]
+        return _shown(found, wanted, rules)
+
+    return framing.exhibit(every if told else found, caption, draw, kind="growth")
 
 
 def lines(table: Sequence[Row], wanted: Wanted) -> dict[str, list[Row]]:
@@ -112,7 +134,7 @@ def _drawable(row: Row, x: str, y: str) -> bool:
     return known and row.get("verdict") != "impossible" and row[x] > 0 and row[y] > 0
 
 
-def _shown(found: Found, wanted: Wanted) -> str:
+def _shown(found: Found, wanted: Wanted, rules: list[dict[str, Any]]) -> str:
     x, y, by_series = wanted.x, wanted.y, lines(found.recording.rows, wanted)
     drawn = {name: [r for r in line if _drawable(r, x, y)] for name, line in by_series.items()}
     if not any(drawn.values()):
@@ -129,6 +151,8 @@ def _shown(found: Found, wanted: Wanted) -> str:
             for name, line in drawn.items()
         }
         ends, under = _steps(levels, wanted), _levels(levels, wanted)
+        if len(levels) == 1:  # of several lines the words would meet
+            rules = rules + _words(next(iter(levels.values())), wanted)
     elif wanted.fit:
         if not any(wanted.fit in row for line in drawn.values() for row in line):
             raise UnknownName("fit", wanted.fit, FITS)
@@ -137,7 +161,7 @@ def _shown(found: Found, wanted: Wanted) -> str:
             for name, line in drawn.items()
             for row in line
         ]
-    return _chart(drawn, ends, wanted) + under + figures.twin(_table(by_series, wanted))
+    return _chart(drawn, ends, wanted, rules) + under + figures.twin(_table(by_series, wanted))
 
 
 def _ends_of_fits(
@@ -156,11 +180,21 @@ def _ends_of_fits(
 def _steps(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> list[dict[str, Any]]:
     """Both ends of each level of each line; nothing joins two levels."""
     return [
-        {"series": name, "level": number, "x": row[wanted.x]}
+        {"series": name, "level": at, "x": row[wanted.x]}
         | {"value": median(each[wanted.y] for each in level)}
         for name, several in levels.items()
-        for number, level in enumerate(several)
+        for at, level in enumerate(several)
         for row in (level[0], level[-1])
+    ]
+
+
+def _words(levels: Sequence[Sequence[Row]], wanted: Wanted) -> list[dict[str, Any]]:
+    """How high each level is, over its middle."""
+    x, y = wanted.x, wanted.y
+    return [
+        {"x": sqrt(level[0][x] * level[-1][x]), "value": middle[y], "text": rows.printed(middle, y)}
+        for level in levels
+        for middle in [sorted(level, key=lambda row: row[y])[len(level) // 2]]
     ]
 
 
@@ -168,10 +202,10 @@ def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> st
     """The levels of each series: from where to where, and how high."""
     x, y, body = wanted.x, wanted.y, []
     for name, several in levels.items():
-        for number, level in enumerate(several, 1):
+        for place, level in enumerate(several, 1):
             middle = sorted(level, key=lambda row: row[y])[len(level) // 2]
             ends = [label(x, level[at][x]) for at in (0, -1)]
-            body.append([tables.code(name), str(number), *ends, rows.ranged(middle, y)])
+            body.append([tables.code(name), str(place), *ends, rows.ranged(middle, y)])
     up = rows.heading(y)
     heads = [wanted.series, "#level", "#from", "#up to", f"#{up}"]
     key = "dashed: the levels, each of three sizes or more. Between two of them the line falls."
@@ -179,7 +213,12 @@ def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> st
     return figures.twin(said + tables.listed(heads, body, f"Levels of the {up}"), name="Levels")
 
 
-def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wanted: Wanted) -> str:
+def _chart(
+    drawn: Mapping[str, Sequence[Row]],
+    ends: list[dict[str, Any]],
+    wanted: Wanted,
+    rules: Sequence[dict[str, Any]],
+) -> str:
     every = [row for line in drawn.values() for row in line]
     in_names = _needs_names([row[wanted.y] for row in every], wanted.y)
     size, unit = (1.0, "") if in_names else _unit_of_axis(every, wanted.y)
@@ -193,13 +232,22 @@ def _chart(drawn: Mapping[str, Sequence[Row]], ends: list[dict[str, Any]], wante
             text = f"{name}, {across} {label(wanted.x, x)}: {rows.printed(row, wanted.y)}"
             point = {"series": name, "x": x, "value": y / size, "hover": text}
             points.append(point | {"low": max(low, y / BEYOND) / size, "high": high / size})
-    ends = [end | {"value": end["value"] / size} for end in ends]
+    ends, rules = (
+        [each | ({"value": each["value"] / size} if "value" in each else {}) for each in several]
+        for several in (ends, rules)
+    )
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
-    note = f" ({rows.interval_name(every)})" if wanted.y in rows.INTERVALS else ""
-    titles = (across, f"{up}{f', {unit}' if unit else ''}{note}")
-    drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names))
+    titles = (across, f"{up}{f', {unit}' if unit else ''}{_spread(wanted.y, every)}")
+    drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
     named = f"{up} over {across}, both logarithmic, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
+
+
+def _spread(column: str, table: Sequence[Row]) -> str:
+    """What the bars at a column's points reach over; empty where it has none."""
+    if column not in rows.INTERVALS:
+        return ""
+    return f" ({columns.column(column).spread or rows.interval_name(table)})"
 
 
 def _ticks(column: str, sizes: Sequence[float]) -> list[tuple[float, str]]:

@@ -118,7 +118,7 @@ def label(column: str, value: Any) -> str:
 def title(value: str, table: Sequence[Row] = ()) -> str:
     """What is shown: time, speed-up or count, over the control's."""
     if value in breakeven.TIMED:
-        name = "speed-up, control / time" if value == "speedup" else "time / control"
+        name = "speed-up" if value == "speedup" else "time / control"
         return f"{name} ({rows.interval_name(table)})"
     return f"{rows.heading(value)} / control (a count)"
 
@@ -257,7 +257,10 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     said = [f"<li>{_subject(names)} {sentence}</li>" for sentence, names in alike.items()]
     counted = wanted.counted
     heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
-    band = 0.0 if counted else rows.noise_floor(cell.row for cell in drawn)
+    # A difference that was shown may be smaller than another comparison's floor: its band would
+    # contradict it.
+    unshown = [cell.row for cell in drawn if not cell.side]
+    band = 0.0 if counted or not unshown else rows.noise_floor(unshown)
     drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads))
     named = f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}."
     what = "it needs as much as the control" if counted else "break-even lies"
@@ -271,8 +274,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     if key:
         said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
     if band:
-        each = "each comparison is judged by its own"
-        said.append(f"<li>Band: the largest noise floor, {units.percent(band)}; {each}.</li>")
+        said.append(f"<li>Band: the largest noise floor of these, {units.percent(band)}.</li>")
     picture = svg.chart([("", drawing)], f"{named} {SEE_TABLE}")
     return picture + f'<ul class="breaks">{"".join(said)}</ul>'
 

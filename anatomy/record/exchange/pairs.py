@@ -57,7 +57,10 @@ def sides(old: Path, new: Path, machines: Sequence[str] = ()) -> list[tuple[Side
         return [(Side(old, found[0]), Side(new, found[1]))]
     if same := [each for each in known[0] if each in known[1]]:
         return [(Side(old, each), Side(new, each)) for each in same]
-    gpus = [[each for each in slugs if not recording.of_a_cpu(each)] for slugs in known]
+    gpus = [
+        sorted({recording.one_of(each) for each in slugs if not recording.of_a_cpu(each)})
+        for slugs in known
+    ]
     if [len(each) for each in gpus] != [1, 1]:
         has = (", ".join(slugs) or "none" for slugs in known)
         raise BadParameter(

@@ -41,7 +41,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     if spec["allow_foreign"]:
         os.environ["ANATOMY_ALLOW_FOREIGN"] = "1"  # compare asks again, for callers without us
     else:
-        _refuse_company(device)
+        refuse_company(device)
     started = datetime.now(UTC)
     before = host.conditions(device)
     start_s = time.time() - spec["spawned"]
@@ -120,7 +120,8 @@ def _if_finite(number: float, place: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _refuse_company(device: str) -> None:
+def refuse_company(device: str) -> None:
+    """Raise Busy where another process computes on a device."""
     if others := host.foreign_processes(device):
         several = len(others) > 1
         raise Busy(
@@ -151,7 +152,7 @@ def _account(device: str) -> dict[str, Any]:
     return account(device)
 
 
-def _failure(error: Exception) -> dict[str, str]:
+def failure(error: Exception) -> dict[str, str]:
     """A failure for the recorder: its name, a sentence, and, if unforeseen, the traceback."""
     kind, message, trace = type(error), str(error), ""
     notes = "".join(f" {each}" for each in getattr(error, "__notes__", ()))  # such as its cell
@@ -196,7 +197,7 @@ def main() -> None:
         else:
             outcome = measure(spec)
     except Exception as error:
-        outcome = _failure(error)
+        outcome = failure(error)
     Path(spec["result"]).write_text(json.dumps(outcome, allow_nan=False), encoding="utf-8")
 
 

@@ -54,6 +54,8 @@ def freshness(
     if here is None:
         return Freshness("current", "The code is the one that measured it.")
     machine, software = recording.data["machine"], recording.data["software"]
+    # Of several GPUs the slug is the first one's; how many there must be, the call itself says.
+    one = machine["slug"].removesuffix(f"-x{machine.get('count')}")
     any_card = os.environ.get("ANATOMY_CARD") == "any" or machine["card"] in here.get("cards", ())
     card = None if any_card else here.get("card")
     # A patch release of torch changes no kernel on purpose.
@@ -61,7 +63,7 @@ def freshness(
     driver = leading(machine["driver"], 1), leading(here.get("driver"), 1)
     another = "on another card of this model ({}; this is {}). ANATOMY_CARD=any accepts it."
     for state, then, this, wrong in (
-        ("machine-other", machine["slug"], here.get("slug"), "on {}; this is {}."),
+        ("machine-other", one, here.get("slug"), "on {}; this is {}."),
         ("machine-other", machine["card"], card, another),
         ("software-other", *torch, "with PyTorch {}; this is {}."),
         ("software-other", *driver, "with driver branch {}; this is {}."),

@@ -164,11 +164,12 @@ def test_a_profile_of_one_call_is_held_against_later_ones(root):
 def test_the_page_shows_both_matrices_and_every_workload(root):
     with using(synthetic.showing(root)):
         matrix, workloads = confusions.confusion(), confusions.confusion("workloads")
+        three = confusions.confusion("three kinds")
         shares = confusions.confusion("shares")
         with pytest.raises(UnknownName, match="part of the confusion"):
             confusions.confusion("all")
-    assert "diagnose: 11 of 11 as built" in matrix and "three kinds: 7 of 11 as built" in matrix
-    assert "none of the three" in matrix
+    assert "diagnose: 11 of 11 as built" in matrix and "three kinds" not in matrix
+    assert "three kinds: 7 of 11 as built" in three and "none of the three" in three
     assert "needs several GPUs" in workloads and "nonzero in every round" in workloads
     assert "0.6" in workloads and "0.75" in workloads and "40.0%" in shares
     assert "nonzero in every round" in shares and "all-reduce" not in shares

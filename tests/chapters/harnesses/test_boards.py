@@ -7,7 +7,8 @@ import pytest
 from anatomy.chapters.harnesses import figures, mistakes, references
 from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
 from anatomy.chapters.harnesses.contest.scoreboard import sheet
-from anatomy.chapters.harnesses.contest.standings import OURS, Contest, where
+from anatomy.chapters.harnesses.contest.standings import OURS, RIVALS, Contest, where
+from anatomy.chapters.harnesses.timed_call import timed_call
 from anatomy.figures.charts import clouds, svg
 from anatomy.figures.text import inline
 from anatomy.judge import merging
@@ -272,3 +273,20 @@ def test_a_page_has_the_picture_of_mistakes_and_its_table_in_a_fold(showing):
     with using(showing):
         html = figures.harnesses("errors", caption="x")
     assert html.index("<svg") < html.index("<details") < html.index("equals told apart</td>")
+
+
+def test_a_harness_has_one_mark_in_all_charts_of_a_quantity(contest, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(svg, "chart", lambda panels, label: drawn.append(panels[0][1]) or "")
+    for part in ("spread", "bias"):
+        figures._chart(contest, part, "gpu_cold")
+    orders = [list(dict.fromkeys(point["series"] for point in each.arguments[0])) for each in drawn]
+    assert orders == [[OURS, *RIVALS["gpu_cold"]]] * 2
+
+
+def test_a_timed_call_is_named_on_a_desk_and_on_a_phone():
+    with using(synthetic.showing()):
+        html = timed_call(caption="See it.")
+    assert html.count("<svg") == 2 and "See it." in html
+    for name in ("sleeps", "flush", "kernel", "timed, event to event"):
+        assert html.count(f">{name}<") >= 2, f"{name} has no room on one of them"

@@ -78,7 +78,7 @@ def test_a_rate_that_lasts_is_drawn_with_each_window_in_the_table(sustained):
 def test_what_the_page_works_out_from_the_limits(bandwidth, peak, launch, thousand):
     assert calculations.bytes_of_an_addition() == 3 * 64 * 2**20 * 2
     assert calculations.addition_by_its_bytes(bandwidth) == pytest.approx(402653184 / bandwidth)
-    assert calculations.addition_by_its_operations(peak) == pytest.approx(67108864 / peak)
+    assert calculations.addition_by_its_operations(peak) == pytest.approx(2 * 67108864 / peak)
     assert calculations.cpu_per_kernel_of_a_step(4.5e-3, 100) == pytest.approx(45e-6)
     saved = calculations.saved_by_a_kernel_in_a_graph(launch, thousand)
     assert saved == pytest.approx(launch - thousand / 1000)

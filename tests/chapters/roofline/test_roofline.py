@@ -24,6 +24,7 @@ from anatomy.parts import cuda_kernels
 from anatomy.record import recording, showing
 from anatomy.record.declare import load
 from anatomy.record.requirements import Capacity
+from anatomy.table.errors import UnknownName
 from tests.chapters.limits.ceilings_rows import CACHE
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
@@ -209,6 +210,15 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
     assert "dashed: copy within the L2, 6.0 TB/s" in html and html.count("<svg") == 2
     assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
     assert swept.count("<tr") == 1 + len(requirements.FMAS)
+
+
+def test_a_few_operations_are_drawn_with_their_shares_on_the_roofs_of_their_formats(page):
+    with showing.using(page):
+        html = figures.operations(["relu", "softmax", "matmul, bf16"])
+        with pytest.raises(UnknownName):
+            figures.operations(["reluu"])
+    assert "1. relu, " in html and "3. matmul, bf16, " in html
+    assert ">fp32<" in html and ">bf16<" in html and ">fp8<" not in html and "<table" not in html
 
 
 # ---- What a learner works with.

@@ -39,7 +39,7 @@ def test_a_gpu_that_waits_for_its_host_stands_still():
 
 def test_the_page_has_a_panel_for_each_run_a_table_and_a_download(page):
     assert all(f">{run}</text>" in page for run in RUNS)
-    assert "GPU still" in page and "nvjet_hsh" in page and "What happened." in page
+    assert "GPU idle" in page and "nvjet_hsh" in page and "What happened." in page
 
 
 def test_the_download_is_a_chrome_trace_of_every_event(page):

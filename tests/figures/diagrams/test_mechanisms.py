@@ -21,6 +21,7 @@ from anatomy.table.errors import AnatomyError, UnknownName
 from tests.chapters.bottlenecks import bottlenecks_rows
 from tests.chapters.compilation import compilation_rows
 from tests.chapters.cuda_graphs import graph_capture_rows
+from tests.chapters.memory_ladder import memory_ladder_rows as ladder
 from tests.fakes import synthetic
 
 CHAIN = {"op": "large elementwise", "layers": LAYERS}
@@ -148,7 +149,7 @@ def test_the_host_is_free_only_after_the_last_launch():
 
 def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
     html = drawn(root, "causes")
-    assert f"item in every round: GPU idle {units.percent(0.4)}" in html
+    assert f"item in every round: waits {units.percent(0.3)} of a step" in html
     assert f"copy: {units.percent(0.1)} of the bandwidth" in html
     names = [leaf.name for branch in causes.BRANCHES for leaf in branch.leaves]
     left = [name for name in names if name not in SHOWN.values()]
@@ -158,3 +159,16 @@ def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
 def test_a_workload_that_was_not_recorded_is_an_error(root):
     with using(synthetic.showing(root=root)), pytest.raises(UnknownName, match="workload"):
         causes.causes(shown={"a guess": "memory"})
+
+
+def test_the_picture_of_the_ladder_says_how_long_a_load_waits_where_it_was_measured(tmp_path):
+    for name in ("limits.ceilings", "limits.bandwidth", "transfers.to_device"):
+        synthetic.MAKERS[name](tmp_path)
+    ladder.bandwidth(tmp_path), ladder.levels(tmp_path)
+    with using(synthetic.showing(root=tmp_path)):
+        without = page.memory_ladder()
+    ladder.latency(tmp_path)
+    with using(synthetic.showing(root=tmp_path)):
+        drawn = page.memory_ladder()
+    assert "L1 caches" in without and "waits" not in without
+    assert drawn.count(">one load waits ") == 3 == drawn.count(">waits ")

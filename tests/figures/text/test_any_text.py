@@ -29,7 +29,15 @@ PIECES = st.sampled_from(
         *(".verdict", ".role=control", '."a.b"', ".'x", "=", ".", " | ", "|", "range", ".2f"),
         *("us.1", "%", ">99", "<9" * 40, "x" * 500, "claim:", "slice-doubles-fp16", "verdict"),
         *("limit:", "matmul fp16", "ridge", "seed:", "fp16-2048.matmul.contiguous", "machine:"),
-        *("gpu", "cited: 1 s", "given:", "index: Techniques", "target:", "power"),
+        *(
+            "gpu",
+            "cited: 1 s",
+            "given:",
+            "index: Techniques",
+            "advice: Techniques",
+            "target:",
+            "power",
+        ),
         *("when claim:x is holds", "end", "[", "]", "[[", "]]", "`", "```", "<!--", "-->", "\\"),
         *("\n", "\n\n", "    ", "<b>", "&", "\x00", "\x02", "é", "9" * 5000, "{: a=b }"),
     ]

@@ -77,6 +77,21 @@ def test_a_new_file_is_in_the_navigation_and_in_its_sections_index(project):
     assert "days/day_2/" in built.read("search/search_index.json")
 
 
+def test_a_page_that_is_a_draft_takes_its_line_in_a_table_with_it(project):
+    table = "\n| if | try |\n| --- | --- |\n| a | b |\n[[advice: Days / First week]]\n\nEnd.\n"
+    advised = day(1).replace("index:", 'advice: {if: late, try: "[it](day_1.md)"}\nindex:')
+    project.write(index=HOME + table, **{"days/day_1": advised, "days/day_2": day(2)})
+    with (project.folder / "mkdocs.yml").open("a", encoding="utf-8") as settings:
+        settings.write("draft_docs: |\n  /days/day_1.md\n")
+    published = project.build()
+    assert published.status == 0, published.said
+    assert "<td>late" not in published.read() and "<p>End.</p>" in published.read()
+    assert not any("day_1" in name for name in published.files())
+    assert "day_1" not in published.read() + published.read("search/search_index.json")
+    whole = project.build(ANATOMY_DRAFTS="1")
+    assert '<td>late</td>\n<td><a href="days/day_1/">it</a></td>' in whole.read()
+
+
 def test_a_page_without_its_place_ends_the_build_before_anything_is_written(project):
     built = project.write(index=HOME, other="# Other\n", third=day(3, 1)).build()
     assert built.status != 0 and not built.site.exists()

@@ -227,15 +227,15 @@ CUDA_OOM = (
 
 
 def test_out_of_memory_says_how_much_was_asked_for_and_how_much_was_free():
-    failure = worker._failure(torch.OutOfMemoryError(CUDA_OOM))
+    failure = worker.failure(torch.OutOfMemoryError(CUDA_OOM))
     assert failure["error"] == "OutOfMemory"
     assert "asked for 20.00 GiB, with 1.50 GiB free. Take smaller sizes" in failure["message"]
-    assert worker._failure(MemoryError())["error"] == "OutOfMemory"
-    assert worker._failure(torch.OutOfMemoryError("No more."))["error"] == "OutOfMemory"
+    assert worker.failure(MemoryError())["error"] == "OutOfMemory"
+    assert worker.failure(torch.OutOfMemoryError("No more."))["error"] == "OutOfMemory"
     numbered = torch.AcceleratorError("CUDA error: no more.")
     for code, kind in ((2, "OutOfMemory"), (700, "MeasurementError")):
         numbered.error_code = code
-        assert worker._failure(numbered)["error"] == kind
+        assert worker.failure(numbered)["error"] == kind
 
 
 @pytest.mark.parametrize(
@@ -249,19 +249,19 @@ def test_out_of_memory_says_how_much_was_asked_for_and_how_much_was_free():
     ],
 )
 def test_each_way_to_say_that_there_is_no_memory_is_known(error):
-    failure = worker._failure(error)
+    failure = worker.failure(error)
     assert failure["error"] == "OutOfMemory" and failure["trace"] == ""
     assert failure["message"].startswith("It ran out of memory when it asked for more. Take small")
 
 
 def test_bytes_that_an_allocator_counts_out_are_said_in_units():
     said = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1048576 bytes."
-    assert "asked for 1.00 MiB. " in worker._failure(RuntimeError(said))["message"]
+    assert "asked for 1.00 MiB. " in worker.failure(RuntimeError(said))["message"]
 
 
 def test_of_an_unforeseen_error_the_first_line_is_said():
-    assert worker._failure(ValueError("\n one\ntwo"))["message"] == "ValueError: one"
-    assert worker._failure(ValueError())["message"] == "ValueError: "
+    assert worker.failure(ValueError("\n one\ntwo"))["message"] == "ValueError: one"
+    assert worker.failure(ValueError())["message"] == "ValueError: "
 
 
 @pytest.mark.parametrize("shape", [(2**62,), (2**40, 2**20)])
@@ -269,17 +269,17 @@ def test_out_of_memory_is_known_by_its_text_where_torch_has_no_type_for_it(shape
     with pytest.raises(RuntimeError) as caught:
         torch.empty(shape)
     assert type(caught.value) is RuntimeError
-    assert worker._failure(caught.value)["error"] == "OutOfMemory"
-    assert worker._failure(ValueError("out of memory"))["error"] == "MeasurementError"
+    assert worker.failure(caught.value)["error"] == "OutOfMemory"
+    assert worker.failure(ValueError("out of memory"))["error"] == "MeasurementError"
 
 
 def test_a_foreseen_error_is_its_sentence_and_a_bug_keeps_its_traceback():
-    foreseen = worker._failure(BadParameter("size=0 must be above 0."))
+    foreseen = worker.failure(BadParameter("size=0 must be above 0."))
     assert foreseen == {"error": "BadParameter", "message": "size=0 must be above 0.", "trace": ""}
     try:
         raise KeyError("dtype")
     except KeyError as error:
-        bug = worker._failure(error)
+        bug = worker.failure(error)
     assert bug["error"] == "MeasurementError" and bug["message"] == "KeyError: 'dtype'"
     assert "test_worker.py" in bug["trace"]
 
@@ -299,7 +299,7 @@ def test_a_bug_names_its_line_in_the_chapter_and_its_cell(file, said):
     with pytest.raises(ZeroDivisionError) as caught:
         scope["act"]()
     caught.value.add_note("This was raised in the cell with N=8.")
-    assert worker._failure(caught.value)["message"] == (
+    assert worker.failure(caught.value)["message"] == (
         f"ZeroDivisionError: division by zero{said}. This was raised in the cell with N=8."
     )
 
@@ -334,5 +334,5 @@ def test_columns_that_nobody_declared_are_warned_of():
 def test_an_unforeseen_error_names_its_line_in_the_file_of_the_experiment(file, place):
     with pytest.raises(ZeroDivisionError) as caught:
         exec(compile("1 / 0", file, "exec"))
-    message = worker._failure(caught.value)["message"]
+    message = worker.failure(caught.value)["message"]
     assert message == f"ZeroDivisionError: division by zero{place}"

@@ -69,8 +69,9 @@ def climb(view: View) -> str:
         f"{f', {step.speed}' if step.speed else ''}{f', {step.aside}' if step.aside else ''}"
         for step in steps
     )
-    label = f"Time of one step from rung to rung. {told}. The table has the figures."
-    return canvas.both(lambda sheet: _draw(sheet, steps, limits, unit), label)
+    timed = f"one {rungs.timed(table[0])}"
+    label = f"Time of {timed} from rung to rung. {told}. The table has the figures."
+    return canvas.both(lambda sheet: _draw(sheet, steps, limits, unit, timed), label)
 
 
 def _step(row: Row, view: View, size: float) -> Step:
@@ -129,7 +130,9 @@ def _limits(table: Sequence[Row], view: View, size: float) -> Mapping[str, float
     return found
 
 
-def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], unit: str) -> None:
+def _draw(
+    sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], unit: str, timed: str
+) -> None:
     desk = sheet.width > DESK
     ends = [*(end for step in steps for end in (step.low, step.high)), *limits.values()]
     shares = SHARES if any(step.share for step in steps) else 0.0
@@ -146,6 +149,8 @@ def _draw(sheet: Canvas, steps: Sequence[Step], limits: Mapping[str, float], uni
     height = ROW if desk else TALL
     bottom = top + height * len(steps)
     _grid(sheet, axis, limits, top, bottom, unit)
+    head = f"{unit} of {timed} (log scale): left is faster"
+    sheet.words((left + right) / 2, bottom + 32, head, colour=MUTED, size=11, anchor="middle")
     for at, step in enumerate(steps):
         _one(sheet, step, axis, top + at * height, desk)
 
@@ -188,9 +193,6 @@ def _grid(
         sheet.line((x, line + 4), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
         text = f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)} {unit}"
         sheet.words(x - 4, line, text, colour=MUTED, size=11)
-    text = f"{unit} of one step (log scale): left is faster"
-    middle = (axis.left + axis.right) / 2
-    sheet.words(middle, bottom + 32, text, colour=MUTED, size=11, anchor="middle")
 
 
 def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:

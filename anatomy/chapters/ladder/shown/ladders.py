@@ -83,12 +83,13 @@ def _time(view: View) -> str:
     if not drawn:
         return twin + left_out
     size, unit = tables.time_unit([max(row["median_s"] for row in drawn.values())])
-    bars = _stacked(drawn.values(), size, f"{unit} a step")
+    timed = rungs.timed(next(iter(drawn.values())))
+    bars = _stacked(drawn.values(), size, f"{unit} a {timed}")
     label = (
         f"Bars of {', '.join(map(rungs.in_words, drawn.values()))}, made of the time in "
         f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
     )
-    picture = svg.chart([(f"Time of a step, {unit}", bars)], label)
+    picture = svg.chart([(f"Time of a {timed}, {unit}", bars)], label)
     return picture + _misfit(drawn.values()) + left_out + figures.twin(twin)
 
 

@@ -39,7 +39,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         top = sheet.height + (20 if sheet.height else 14)
         sheet.words(0, top, rungs.in_words(row), bold=True)
         step = row["median_s"]
-        time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a step"
+        time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a {rungs.timed(row)}"
         sheet.words(sheet.width, top, time, bold=True, anchor="end")
         y = top + 9
         lanes.pair(y)

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, WORTH_SAYING, drawing, parts
-from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import (
+    BAD,
+    FOURTH,
+    GOOD,
+    INK,
+    LINE,
+    MUTED,
+    QUIET,
+    THIRD,
+    Canvas,
+)
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -21,7 +31,7 @@ PIECES = {
     "product_s": GOOD,
     "attention_s": BAD,
     "pointwise_s": THIRD,
-    "other_s": QUIET,
+    "other_s": FOURTH,
     "gap_s": LINE,
 }
 TENSOR_CORES = ("TF32", "bf16", "FP8")

@@ -177,6 +177,11 @@ def pieces(row: Mapping[str, Any]) -> list[tuple[str, float]]:
     return [(kind, row[column]) for column, kind in KINDS.items()]
 
 
+def timed(row: Mapping[str, Any]) -> str:
+    """What a row's time is of, in a word: a forward pass alone is a call, all else a step."""
+    return "call" if row.get("op") == "forward" else "step"
+
+
 def standing(row: Mapping[str, Any]) -> str:
     """`passes`, `void` where the answer strays, or empty where it could not be run."""
     if str(row.get("note") or "").startswith("void"):

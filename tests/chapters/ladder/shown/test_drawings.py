@@ -111,9 +111,12 @@ def test_the_climb_draws_the_interval_of_a_time_only_where_it_is_wider_than_its_
     def draw(low: float, high: float) -> str:
         step = climbs.Step("3", "way", 4.7, low, high, "4.7", None, "", "", "", "")
         first = step._replace(time=34.0, low=33.9, high=34.1, text="34")
-        return canvas.both(lambda sheet: climbs._draw(sheet, [first, step], {}, "ms"), "label")
+        return canvas.both(
+            lambda sheet: climbs._draw(sheet, [first, step], {}, "ms", "one step"), "label"
+        )
 
     assert climbs.INTERVAL in html.unescape(draw(2.7, 7.7))
+    assert "ms of one step" in draw(2.7, 7.7)
     assert climbs.INTERVAL not in html.unescape(draw(4.69, 4.71))
     # One in the key and one in the plot, each a line with two ends, on a desk and on a phone.
     assert draw(2.7, 7.7).count("<polyline") - draw(4.69, 4.71).count("<polyline") >= 12

@@ -118,6 +118,11 @@ def test_what_is_captured_in_a_graph_is_held_against_the_compiled_graph(root):
     assert rungs.rung_before(by_name["5 bf16"], there)["variant"] == "3 default"
 
 
+def test_a_forward_pass_alone_is_timed_as_a_call(root):
+    assert {rungs.timed(row) for row in rungs.of(table(root))} == {"step"}
+    assert rungs.timed({"op": "forward"}) == "call"
+
+
 def test_a_rung_that_could_not_be_measured_is_passed_over(root):
     there = rungs.of(table(root))
     for row in there:

@@ -1,0 +1,1 @@
+"""Several GPUs: what collectives take, and what DataParallel, DDP and FSDP make of a step."""

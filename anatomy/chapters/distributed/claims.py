@@ -1,0 +1,71 @@
+"""What the seed says of several GPUs, and what the page shows beside it."""
+
+from anatomy.chapters.distributed import requirements as of
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims.table import Table, quotient, time_of
+from anatomy.judge.rows import Row
+
+TRAINING, MEMORY = Need("distributed.training"), Need("distributed.memory")
+OVERLAP = Need("distributed.overlap")
+NEARLY = 1.05  # no slower, to who chooses
+COPIED = 0.05  # share of a forward pass: less, and nobody would notice the copies
+
+
+def _of_ranks(table: Table, op: str, variant: str) -> list[Row]:
+    """The rows of all ranks; Unmeasured with the reason where they have no figures."""
+    rows = table.select(op=op, variant=variant)
+    if not rows or (reason := rows[0].get("note")):
+        raise Unmeasured(reason if rows else f"{variant} was not measured.")
+    return rows
+
+
+@claim(TRAINING, MEMORY)
+def ddp_if_it_fits(training: Table, memory: Table) -> Finding:
+    """Where the model fits, DDP's step takes at most 5 % longer than either FSDP2's in the same
+    precision; on a card that is made too small for DDP, two steps fit under FSDP2."""
+    cases = Cases()
+    for way in (of.FSDP, of.KEPT):
+        with cases.at(model="fits", beside=way) as case:
+            ratio = training.ratio(way, of.DDP, op=of.WEAK)
+            case(ratio.at_least(1 / NEARLY), ratio, f"{way} {ratio.text}")
+    with cases.at(model="does not fit", beside=of.FSDP) as case:
+        fit = {
+            n: all(r["fits"] for r in _of_ranks(memory, of.CAPPED, n)) for n in (of.DDP, of.FSDP)
+        }
+        said = {True: "fits", False: "runs out of memory"}
+        case(
+            fit[of.FSDP] and not fit[of.DDP],
+            said=f"under the cap {', '.join(f'{n} {said[yes]}' for n, yes in fit.items())}",
+        )
+    return cases.finding(f"Over DDP, in time: {cases.said()}.")
+
+
+@claim(TRAINING)
+def data_parallel_synchronizes(training: Table) -> Finding:
+    """Copying the model to the other GPUs takes 5 % of DataParallel's forward pass or more, and its
+    step is slower than DDP's over the same batch."""
+    cases = Cases()
+    with cases.at(part="forward pass") as case:
+        copy, whole = (time_of(training.measured(n, op=of.PARTS)) for n in (of.COPIES, of.FORWARD))
+        share = quotient(copy, whole)
+        case(share.at_least(COPIED), share, f"copies take {share.text} of the forward pass")
+    with cases.at(part="step") as case:
+        ratio = training.ratio(of.DATA_PARALLEL, of.DDP, op=of.WEAK)
+        case(ratio.says("slower"), ratio, f"the step takes {ratio.text} of DDP's time")
+    return cases.finding(f"{cases.said().capitalize()}.")
+
+
+@claim(
+    OVERLAP,
+    statement="DDP hides most of its communication behind the backward pass.",
+    topic="distributed",
+    measures="hidden communication / all of it",
+)
+def ddp_hides_most(overlap: Table) -> Finding:
+    """On every rank, half of the time in which bytes move or more lies beside kernels."""
+    cases = Cases()
+    for row in _of_ranks(overlap, of.profile_of(of.DDP), of.DDP):
+        with cases.at(rank=row["rank"]) as case:
+            share = Measured.counted(row["hidden_share"])
+            case(share.value >= 0.5, share)
+    return cases.finding("The hidden share, by rank.")

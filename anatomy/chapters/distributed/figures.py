@@ -1,0 +1,136 @@
+"""Several GPUs in pictures: what each computes and sends when, and what more of them would do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anatomy.chapters.distributed import scaling
+from anatomy.chapters.distributed.requirements import DDP, GIGABYTE, GRADIENT, ONE, STARTUP, WEAK
+from anatomy.chapters.distributed.scaling import Fit, Step
+from anatomy.figures import framing, tables
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import Canvas
+from anatomy.figures.diagrams.lanes import COPY, KERNEL, LANE, Lanes
+from anatomy.judge import rows
+from anatomy.judge.rows import Row
+from anatomy.parts import sizes
+from anatomy.record.showing import current
+from anatomy.table import units
+
+LEFT = 64.0  # pixels for the lanes' names
+KEY = {"a kernel computes": KERNEL, "bytes move between GPUs": COPY}
+
+
+def lanes(ways: Mapping[str, str], *, caption: str | None = None, **params: Any) -> str:
+    """One profiled step of each way: for every GPU a lane of what it computes, and one of what
+    moves between GPUs.
+
+        lanes({"DDP": "DDP", "FSDP2": "FSDP2"})
+
+    Args:
+        ways: Variant of `distributed.overlap` -> what it is called, in the order drawn.
+    """
+    found = current().find("distributed.overlap", **params)
+
+    def draw() -> str:
+        table = rows.select(found.recording.rows, op="profile of *", variants=list(ways))
+        table = [row for row in table if row.get("compute_spans_s")]
+        if not table:
+            return '<p class="key">Not shown: no rank was profiled.</p>'
+        said = "; ".join(_said(row, ways[row["variant"]]) for row in table if not row["rank"])
+        return canvas.both(lambda sheet: _drawn(sheet, table, ways), f"One step. {said}.")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _said(row: Row, name: str) -> str:
+    times = (units.seconds(row[each], most=2) for each in ("communication_s", "exposed_s"))
+    return "{}: communication {}, exposed {}".format(name, *times)
+
+
+def _drawn(sheet: Canvas, table: Sequence[Row], ways: Mapping[str, str]) -> None:
+    longest = max(row["profiled_step_s"] for row in table)
+    plan = Lanes(sheet, longest, left=LEFT)
+    for way, name in ways.items():
+        several = sorted((r for r in table if r["variant"] == way), key=lambda row: row["rank"])
+        if not several:
+            continue
+        top = sheet.height + 14
+        sheet.paragraph(1, top, sheet.width - 2, _said(several[0], name), bold=True)
+        for row in several:
+            top = sheet.height + 6
+            plan.lane(top, f"GPU {row['rank']}")
+            plan.lane(top + LANE, "sends")
+            for column, at, fill in (
+                ("compute_spans_s", top, KERNEL),
+                ("communication_spans_s", top + LANE, COPY),
+            ):
+                ends = row[column]
+                for start, end in zip(ends[::2], ends[1::2], strict=True):
+                    plan.box(at, start, end, fill)
+        sheet.space(6)
+    sheet.key(plan.axis(sheet.height + 2) + 17, KEY, opacity=0.85)
+
+
+def predicted(
+    gpus: Sequence[int] = (4, 8),
+    *,
+    measured: Sequence[int] = (),
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """A DDP step of more GPUs, by the fit of the all-reduce and the steps of the GPUs measured.
+
+        predicted((4, 8))
+
+    Args:
+        measured: Numbers of GPUs whose own recordings stand beside the prediction.
+    """
+    showing = current()
+    names = "distributed.collectives", "distributed.training"
+    calls = [(name, params) for name in names]
+    calls += [("distributed.training", {"world_size": each}) for each in measured]
+    found = showing.find_together(calls)
+
+    def draw() -> str:
+        if any(each.recording is None for each in found[:2]):
+            return ""
+        known, table = (each.recording.rows for each in found[:2])
+        others = [each.recording.rows for each in found[2:] if each.recording]
+        fit, one, ddp = of_fit(known), _row(table, WEAK, ONE), _row(table, WEAK, DDP)
+        if fit is None or one is None or ddp is None:
+            return '<p class="key">Not shown: the fit or the steps were not measured.</p>'
+        sent = GRADIENT * sizes.weights(ddp["width"], ddp["layers"])
+        steps = [
+            scaling.predicted(fit, sent, one["median_s"], ddp["median_s"], each)
+            for each in sorted({fit.gpus, *gpus})
+        ]
+        seen = {row["gpus"]: row for rows_ in (table, *others) if (row := _row(rows_, WEAK, DDP))}
+        return _table(steps, seen)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def of_fit(table: Sequence[Row]) -> Fit | None:
+    """The fit of the all-reduce in a table of `distributed.collectives`; None without one."""
+    found = [_row(table, op, "all-reduce") for op in (STARTUP, GIGABYTE)]
+    if not all(found):
+        return None
+    start, more = found
+    return Fit(start["median_s"], more["bytes"] / more["median_s"], start["gpus"])
+
+
+def _row(table: Sequence[Row], op: str, variant: str) -> Row | None:
+    wanted = (r for r in table if (r.get("op"), r.get("variant")) == (op, variant))
+    return next((row for row in wanted if not units.missing(row.get("median_s"))), None)
+
+
+def _table(steps: Sequence[Step], seen: Mapping[int, Row]) -> str:
+    columns = (
+        ("GPUs", lambda step: str(step.gpus)),
+        ("#all gradients in one all-reduce", lambda step: units.seconds(step.all_reduce_s, most=3)),
+        ("#communication not hidden", lambda step: units.seconds(step.exposed_s, most=3)),
+        ("#step, by the fit", lambda step: units.seconds(step.step_s, most=3)),
+        ("#efficiency, by the fit", lambda step: units.percent(step.efficiency)),
+        ("#step, measured", lambda step: tables.time(seen.get(step.gpus))),
+    )
+    return tables.by_columns(columns, steps, "Predicted steps of more GPUs")

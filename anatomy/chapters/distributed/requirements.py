@@ -1,0 +1,138 @@
+"""What experiments on several GPUs take of each, and the sizes that they try."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+from anatomy.parts import sizes
+from anatomy.parts.demands import heads_of
+from anatomy.record.requirements import Capacity, Requirement, requires
+
+# Names of the ways to train, as rows have them.
+ONE, COMPILED, DATA_PARALLEL = "one GPU", "one GPU, compiled", "DataParallel"
+DDP, FSDP = "DDP", "FSDP2"
+SMALL, WHOLE = "DDP, 1 MB buckets", "DDP, one bucket"
+VIEW, STATIC, DDP_COMPILED = "DDP, gradients as bucket view", "DDP, static graph", "DDP, compiled"
+KEPT, HALF, ZERO = "FSDP2, not resharded", "FSDP2, bf16", "ZeRO-1"
+CHECKPOINTED = "FSDP2, checkpoints"
+TRAINED = (ONE, DATA_PARALLEL, DDP, SMALL, WHOLE, VIEW, STATIC, ZERO, FSDP, KEPT, HALF)
+TRAINED += (COMPILED, DDP_COMPILED)  # last, for nobody knows how long a compiler takes
+PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
+WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
+SENT = "every time", "at the end"  # when accumulated gradients are sent
+ACCUMULATING = tuple(f"{way}, {said}" for way in (DDP, FSDP) for said in SENT)
+SCALED = {WEAK: TRAINED, STRONG: (ONE, DDP, FSDP), ACCUMULATED: ACCUMULATING}
+TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
+FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
+CAPPED = "under a cap"  # of memory
+STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
+
+# Columns that pages read of steps, whether or not any could be measured.
+FIGURES = ("throughput", "efficiency", "total_peak_bytes", "rank")
+
+# Bytes of a weight: its gradient, that with itself and both averages of AdamW, and a copy in DDP's
+# buckets.
+GRADIENT, STATE, BUCKET = 4, 16, 4
+LARGEST_MESSAGE, MESSAGES = 2**30, 10  # bytes, and how many sizes, each a quarter of the one above
+
+
+@dataclass(frozen=True)
+class Size:
+    """A transformer, and what one GPU is given in a step."""
+
+    width: int
+    layers: int
+    batch: int
+    sequence: int
+
+    @property
+    def weights(self) -> int:
+        """Elements of all weights."""
+        return sizes.weights(self.width, self.layers)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one GPU's step."""
+        return self.batch * self.sequence
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The coordinates as columns of a table."""
+        return asdict(self)
+
+    @property
+    def activation_bytes(self) -> int:
+        """What a step needs beside weights, at most: half of it is in float32."""
+        kept = sizes.kept(self.width, self.layers, self.tokens)
+        return 3 * (kept + 2 * sizes.running(self.width, self.tokens))
+
+    def scaled(self, scale: float, world_size: int) -> "Size":
+        """Its share, with a batch that `world_size` GPUs can share."""
+        width, sequence = heads_of(self.width * scale), max(8, int(self.sequence * scale))
+        batch = -(-self.batch // world_size) * world_size
+        return replace(self, width=width, sequence=sequence, batch=batch)
+
+
+# About 200 million weights: NCCL has something to do, and 13 ways fit beside each other.
+STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
+BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
+LARGE = Size(width=2048, layers=6, batch=2, sequence=1024)
+
+
+def cap_bytes(size: Size, world_size: int) -> int:
+    """A card so small that the model with its activations fits under FSDP2, which shares all of
+    the state out, and not under DDP: half way between the two."""
+    return size.weights * (STATE + BUCKET + STATE // world_size) // 2 + size.activation_bytes
+
+
+@requires("distributed.collectives")
+def collectives(on: Capacity, scale: float) -> Iterator[Requirement]:
+    """The message, what it becomes, and what is gathered."""
+    for message in messages(scale):
+        yield Requirement(named(message), 3 * message)
+
+
+def messages(scale: float) -> list[int]:
+    """Bytes of the messages, rising."""
+    found = [int(LARGEST_MESSAGE * scale) // 4**step for step in range(MESSAGES)]
+    return [message // 1024 * 1024 for message in reversed(found) if message >= 1024]
+
+
+def named(message: int) -> str:
+    """The op of messages of so many bytes."""
+    return f"message of {message} bytes"
+
+
+@requires("distributed.training")
+def training(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
+    """All ways side by side, one of which computes at a time."""
+    size = STEP.scaled(scale, world_size)
+    every = len(TRAINED) * (STATE - GRADIENT + BUCKET) + 3 * GRADIENT
+    need = every * size.weights + 2 * size.activation_bytes
+    for op in (WEAK, STRONG, ACCUMULATED):
+        yield Requirement(op, need, "bf16")
+    block = BLOCK.scaled(scale, world_size)
+    yield Requirement(TENSOR, 5 * 4 * block.weights + block.activation_bytes, "bf16")
+    one = 4 * GRADIENT * size.weights + world_size * size.activation_bytes
+    yield Requirement(PARTS, one, "bf16")
+
+
+@requires("distributed.overlap")
+def overlap(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
+    """One way at a time."""
+    size = STEP.scaled(scale, world_size)
+    for way in PROFILED:
+        # Under FSDP2 beside its part of the state what is gathered, of all layers at the most.
+        each = STATE // world_size + GRADIENT if way.startswith(FSDP) else STATE + BUCKET
+        need = each * size.weights + size.activation_bytes
+        yield Requirement(profile_of(way), need, "bf16")
+
+
+def profile_of(way: str) -> str:
+    """The op of a profiled step."""
+    return f"profile of {way}"
+
+
+@requires("distributed.memory")
+def memory(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
+    """What the cap allows."""
+    yield Requirement(CAPPED, cap_bytes(LARGE.scaled(scale, 1), world_size), "bf16")

@@ -1,0 +1,103 @@
+"""Made-up recordings of several GPUs: collectives on a line, steps by factor, spans on a ruler."""
+
+from pathlib import Path
+from typing import Any
+
+from anatomy.chapters.distributed import overlap as overlapping
+from anatomy.chapters.distributed import requirements as of
+from anatomy.chapters.distributed.memory import WAYS
+from tests.fakes import synthetic
+
+GPUS = 2
+START_S, RATE = 2e-5, 3e11  # of every collective
+STEP_S = 0.03  # on one GPU
+# Time of a step over that on one GPU; what no way has of its own.
+SLOWER = {of.DATA_PARALLEL: 1.6, of.DDP: 1.1, of.WHOLE: 1.25, of.FSDP: 1.15, of.KEPT: 1.12}
+SLOWER[of.ZERO] = 1.13
+COPIED, NO_SYNC = 0.4, 0.9  # share of DataParallel's forward pass; time over that with sync
+HIDDEN = 0.8  # share of a DDP step's communication
+FIT = {of.DDP: False, of.FSDP: True}  # under the cap
+
+
+@synthetic.makes("distributed.collectives")
+def collectives(root: Path, **params: Any) -> Path:
+    """A recording of `distributed.collectives`, in which rank 1 is the slower one."""
+    rows, ranks = [], []
+    for message in of.messages(1.0):
+        cell = {"message_bytes": message, "gpus": GPUS}
+        sent = {"all-reduce": message, "all-gather": message // 2, "reduce-scatter": message // 2}
+        took = {name: START_S + each / RATE for name, each in sent.items()}
+        slower = {name: each / took["all-reduce"] for name, each in took.items()}
+        del slower["all-reduce"]
+        op = of.named(message)
+        found = synthetic.compared(
+            op, "step_wall", took["all-reduce"], slower, control="all-reduce", **cell
+        )
+        for row in found:
+            row["bytes"] = sent[row["variant"].removesuffix(" (again)")]
+            ranks += [] if row["role"] == "again" else of_ranks(row)
+        rows += found
+    fits = [
+        {"op": op, "variant": name, "gpus": GPUS, "bytes": each}
+        for op, each in ((of.STARTUP, None), (of.GIGABYTE, 10**9))
+        for name in sent
+    ]
+    return synthetic.record(root, "distributed.collectives", [*rows, *ranks, *fits], **params)
+
+
+def of_ranks(row: dict) -> list[dict]:
+    """What two ranks say of a row: the first was done a microsecond earlier."""
+    kept = {n: row.get(n) for n in ("variant", "quantity", "gpus", "total_peak_bytes")}
+    blocks = row["blocks_s"], [each - 1e-6 for each in row["blocks_s"]]
+    return [
+        {**kept, "op": f"{row['op']}, each rank", "rank": rank, "blocks_s": blocks[1 - rank]}
+        for rank in range(GPUS)
+    ]
+
+
+@synthetic.makes("distributed.training")
+def training(root: Path, **params: Any) -> Path:
+    """A recording of `distributed.training`."""
+    gpus = params.get("world_size", GPUS)
+    cell = of.STEP.columns
+    rows, ranks = [], []
+    for op, base_s, slower, control in (
+        (of.WEAK, STEP_S, SLOWER, of.ONE),
+        (of.STRONG, STEP_S, {of.DDP: 0.6}, of.ONE),
+        (of.ACCUMULATED, 4 * STEP_S, {f"{of.DDP}, at the end": NO_SYNC}, f"{of.DDP}, every time"),
+        (of.TENSOR, 0.01, {"tensor parallel": 0.7}, of.ONE),
+        (of.PARTS, 0.02, {of.COPIES: COPIED, "run the copies": 0.5}, of.FORWARD),
+    ):
+        for row in synthetic.compared(op, "step_wall", base_s, slower, control=control, **cell):
+            alone = row["variant"].startswith(of.ONE)
+            tokens = of.STEP.tokens * (1 if alone or op == of.STRONG else gpus)
+            row |= {"gpus": 1 if alone else gpus, "tokens": tokens, "error": 1e-4}
+            rows.append(row | {"total_peak_bytes": 16 * of.STEP.weights})
+            ranks += of_ranks(rows[-1]) if op == of.WEAK and row["role"] != "again" else []
+    return synthetic.record(root, "distributed.training", [*rows, *ranks], **params)
+
+
+@synthetic.makes("distributed.overlap")
+def overlap(root: Path, **params: Any) -> Path:
+    """A recording of `distributed.overlap`: 10 ms of kernels, 5 ms of communication."""
+    rows = []
+    for way in of.PROFILED:
+        hidden = HIDDEN if way == of.DDP else 0.0
+        starts = 0.010 - 0.005 * hidden
+        found = overlapping.figures([(0.0, 0.010, "gemm")], [(starts, starts + 0.005, "nccl")])
+        cell = {"op": of.profile_of(way), "variant": way, "gpus": GPUS}
+        rows += [cell | {"rank": rank} | found for rank in range(GPUS)]
+    return synthetic.record(root, "distributed.overlap", rows, **params)
+
+
+@synthetic.makes("distributed.memory")
+def memory(root: Path, **params: Any) -> Path:
+    """A recording of `distributed.memory`."""
+    rows = []
+    for way in WAYS:
+        fits = FIT.get(way, True)
+        cell = {"op": of.CAPPED, "variant": way, "gpus": GPUS}
+        cell |= {"fits": fits, "total_peak_bytes": 2**30 if fits else None}
+        cell |= {"cap_bytes": of.cap_bytes(of.LARGE, GPUS)}
+        rows += [cell | {"rank": rank} for rank in range(GPUS)]
+    return synthetic.record(root, "distributed.memory", rows, **params)
