@@ -211,7 +211,7 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     assert where == (
         "for sliced_offset_view matmul, transposed_view/as_strided_view layer_norm, 36 of 108 cases"
     )
-    assert "not measured yet" in shown("claim:ddp-if-it-fits")
+    assert "not measured yet" in shown("claim:only-compilers-select")
 
 
 def test_a_claim_without_its_recordings_is_a_visible_gap(tmp_path):
