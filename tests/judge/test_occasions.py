@@ -310,3 +310,16 @@ def test_agreement_counts_overlaps_verdicts_and_what_turned_round(pace):
     assert (found.overlap, found.kept, found.turned) == (1, 1, 1)
     assert found.half == pytest.approx(0.5)
     assert again.agreements([[], []]) == []
+
+
+def test_what_a_topic_reckons_knows_of_earlier_occasions():
+    rows = [row | {"quantity": "step_wall", "kernels_each": 1} for row in table(ratio=1.2)]
+    known = Circumstances(experiment="synchronizations.costs", earlier=[earlier(rows, 1, 1.5)])
+    control, row = judge.judged(rows, known)[:2]
+    before_s = row["occasion_medians_s"][0] - control["occasion_medians_s"][0]
+    assert row["wait_s"] < before_s <= row["wait_high_s"]
+
+
+def test_a_row_without_a_time_is_paced_by_nobody():
+    untimed = {"op": "matmul", "quantity": "gpu_warm", "variant": "too large"}
+    assert "paced_by" not in judge.judged([*table(), untimed])[-1]
