@@ -19,7 +19,7 @@ def verdict(name: str, **given) -> claims.Result:
 
 
 def test_a_statement_that_nobody_measures_yet_says_who_will():
-    result = verdict("pointwise-needs-same-shapes")
+    result = verdict("only-compilers-select")
     assert result.word == claims.NOT_YET and "curriculum" in result.evidence
 
 
