@@ -6,7 +6,7 @@ What a notebook holds is JSON by nbformat 4.5. mkdocs-jupyter makes a page of it
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from html import unescape
+from html import escape, unescape
 from typing import Any
 from urllib.parse import urljoin
 
@@ -75,8 +75,9 @@ def as_page(html: str, file: str) -> str:
     a link to the notebook's `file` beside the page."""
     html = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
     html = html.replace('class="anchor-link"', 'class="headerlink" title="Permanent link"')
+    link = f'<a href="{escape(file)}" download>Download the notebook</a>'
     said = (
-        f'<p class="take" data-search-exclude><a href="{file}" download>Download the notebook</a> '
+        f'<p class="take" data-search-exclude>{link} '
         "Here its cells ran with the recordings of the machine that this site shows. "
         "On your machine they measure.</p>"
     )

@@ -295,7 +295,7 @@ def test_layouts_come_before_the_times_of_the_benchmark(monkeypatch, capfd):
         more = {"experiment": experiment.name, "params": params, "started_at": "", "warnings": []}
         return recording.Recording(data | more)
 
-    monkeypatch.setattr(measure, "_measured", measured)
+    monkeypatch.setattr(measure, "measured", measured)
     with pytest.raises(SystemExit) as end:
         cli.main(["c01", "contiguity-bench", "--m", "64"])
     out = capfd.readouterr().out

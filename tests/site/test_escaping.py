@@ -32,11 +32,14 @@ REFERENCES = [
 # wherever it lies.
 OURS = {
     "building": {"strips.AGED", "strips.SOURCES"},
+    "canvas": {"role"},
     "chooser": {"len(panels)"},
     "commands": {"ident"},
     "fences": {"fence.line + offset", "name", "own", "page", "value"},
+    "figures": {"kind"},
     "framing": {"f' {kind}' if kind and body else ''"},
     "frontiers": {"kind"},
+    "labs": {"SESSION", "YOURS"},
     "lessons": {"name", "spent"},
     "lists": {"' long' if long else ''"},
     "matrices": {"len(alongs)"},

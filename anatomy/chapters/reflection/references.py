@@ -33,5 +33,6 @@ def key(showing: Showing, name: str, spec: str) -> str:
         return spans.gap_because(f"not known of {ceilings.machine}", found.command)
     told = f"{about.how} {about.formula}, {ceilings.machine}"
     formula = escape(json.dumps(keys.tree(about.formula)))
-    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{about.unit}"></span>'
+    unit = escape(about.unit)
+    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{unit}"></span>'
     return spans.figure("measured", about.of(known), told) + mine + spans.marks(found)
