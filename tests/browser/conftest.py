@@ -20,7 +20,7 @@ RECORDED = "nvidia-h200"
 SETTINGS = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}},
     "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}},
-    "phone": {"viewport": {"width": 360, "height": 780}, "is_mobile": True},
+    "phone": {"viewport": {"width": 360, "height": 780}, "is_mobile": True, "has_touch": True},
     "no script": {"java_script_enabled": False, "viewport": {"width": 1280, "height": 900}},
 }
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -72,21 +72,56 @@ def _served(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.fixture
-def opened(chromium, address):
-    """Opens a page as somebody who was never here; the setting is one of `SETTINGS`."""
-    contexts = []
+@pytest.fixture(scope="session")
+def tabs(chromium) -> dict[str, list]:
+    """Pages that no test has, by setting: to make one takes longer than most that is done in it."""
+    return {setting: [] for setting in SETTINGS}
 
-    def open_page(path: str, setting: str = "light"):
-        contexts.append(chromium.new_context(**SETTINGS[setting]))
-        page = contexts[-1].new_page()
-        page.trouble = []
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.on("request", lambda r: r.url.startswith(address) or page.trouble.append(r.url))
-        page.goto(address + path, wait_until="load")
+
+@pytest.fixture
+def new_page(chromium, tabs):
+    """A page as somebody has it who was never here, under one of `SETTINGS`. Its `trouble` is what
+    it complained of, and what it asked of others than `page.site`."""
+    lent = []
+
+    def borrow(setting: str, site: str):
+        page = tabs[setting].pop() if tabs[setting] else _made(chromium, setting)
+        lent.append((setting, page))
+        page.site, page.trouble = site, []
         return page
 
+    yield borrow
+    for setting, page in lent:
+        page.unroute_all()
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        page.context.clear_cookies()
+        page.emulate_media(media="null")
+        page.set_viewport_size(SETTINGS[setting]["viewport"])
+        page.mouse.move(0, 0)
+        page.goto("about:blank")
+        tabs[setting].append(page)
+
+
+def _made(chromium, setting: str):
+    page = chromium.new_context(**SETTINGS[setting]).new_page()
+    tell = lambda what: page.trouble.append(what)  # noqa: E731
+    page.on("console", lambda said: said.type in ("error", "warning") and tell(said.text))
+    page.on("pageerror", lambda error: tell(str(error)))
+    # What is given up because the reader goes on to another page is no trouble.
+    page.on("requestfailed", lambda r: r.failure == "net::ERR_ABORTED" or tell(r.url))
+    page.on("request", lambda r: r.url.startswith((page.site, "data:")) or tell(r.url))
+    return page
+
+
+@pytest.fixture
+def opened(new_page, address):
+    """Opens a page of the site; at the end none had trouble."""
+    pages = []
+
+    def open_page(path: str, setting: str = "light"):
+        pages.append(new_page(setting, address))
+        pages[-1].goto(address + path, wait_until="load")
+        return pages[-1]
+
     yield open_page
-    for context in contexts:
-        assert [each.trouble for each in context.pages] == [[]]
-        context.close()
+    assert [each.trouble for each in pages] == [[]] * len(pages)

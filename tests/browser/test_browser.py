@@ -76,38 +76,16 @@ def address(built, serve):
     return serve(built.site)
 
 
-@pytest.fixture(scope="module")
-def contexts(chromium):
-    """A browser's context for each setting, so that what pages share is fetched once."""
-    made = {name: chromium.new_context(**setting) for name, setting in SETTINGS.items()}
-    yield made
-    for context in made.values():
-        context.close()
-
-
 @pytest.fixture
-def opened(contexts, address):
-    """Opens a page under a setting; what it asked for and complained of is collected."""
-    pages = []
+def opened(opened):
+    """Opens a page, and waits for what the theme asks for afterwards."""
 
     def open_page(path: str, setting: str):
-        page = contexts[setting].new_page()
-        pages.append(page)
-        page.trouble = []
-        page.on("console", lambda m: m.type in ("error", "warning") and page.trouble.append(m.text))
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.on("requestfailed", lambda request: page.trouble.append(request.url))
-        page.on(
-            "request",
-            lambda r: r.url.startswith((address, "data:")) or page.trouble.append(r.url),
-        )
-        page.goto(address + path, wait_until="load")
-        page.wait_for_timeout(200)  # for what the theme asks for afterwards
+        page = opened(path, setting)
+        page.wait_for_timeout(200)
         return page
 
-    yield open_page
-    for page in pages:
-        page.close()
+    return open_page
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -7,7 +7,6 @@ from shutil import copytree
 
 import pytest
 
-from tests.browser.conftest import SETTINGS
 from tests.fakes import payoff_rows, synthetic
 from tests.fakes.sites import Project, block
 
@@ -28,33 +27,25 @@ READ = ".choose li"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def address(tmp_path_factory, serve):
     root = copytree(synthetic.shared(), tmp_path_factory.mktemp("play"), dirs_exist_ok=True)
     payoff_rows.recorded(root)
     built = Project(tmp_path_factory.mktemp("site"), root).write(index=PAGE).build()
     assert built.status == 0, built.said
-    return built.site
+    return serve(built.site)
 
 
 @pytest.fixture
-def opened(chromium, serve, site):
-    """Opens the page under one of `SETTINGS`; on a phone there is a finger."""
-    contexts = []
+def opened(opened):
+    """Opens the page, ready to be played with."""
 
     def open_page(setting: str = "light"):
-        finger = {"has_touch": True} if setting == "phone" else {}
-        contexts.append(chromium.new_context(**SETTINGS[setting] | finger))
-        page = contexts[-1].new_page()
-        page.trouble = []
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.goto(serve(site), wait_until="load")
+        page = opened("", setting)
         if setting != "no script":
             page.locator(".chart[role='group']").first.wait_for(state="attached")
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 def told(page) -> str:
@@ -164,23 +155,19 @@ def test_on_a_phone_a_finger_does_what_a_pointer_does(opened):
 
 
 @pytest.mark.parametrize("setting", ["light", "phone"])
-def test_nothing_moves_when_the_script_comes_and_when_a_shape_is_chosen(
-    chromium, serve, site, setting
-):
-    context = chromium.new_context(**SETTINGS[setting])
-    page = context.new_page()
+def test_nothing_moves_when_the_script_comes_and_when_a_shape_is_chosen(new_page, address, setting):
+    page = new_page(setting, address)
     page.route("**/play.js", lambda route: route.abort())
-    page.goto(serve(site), wait_until="load")
+    page.goto(address, wait_until="load")
     height = "document.documentElement.scrollHeight"
     before = page.evaluate(height)
     page.unroute("**/play.js")
-    page.goto(serve(site), wait_until="load")
+    page.goto(address, wait_until="load")
     page.locator(".choose select").first.wait_for(state="attached")
     assert page.evaluate(height) == before
     for choice in page.locator(".choose select").first.locator("option").all_inner_texts():
         page.locator(".choose select").first.select_option(choice)
         assert page.evaluate(height) == before
-    context.close()
 
 
 def test_without_a_script_the_browser_tells_and_the_table_has_it_all(opened):
