@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import json
 import os
 import shutil
 import threading
@@ -55,16 +56,31 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Unsearched(Quiet):
+    """Nothing to search: to take up all words again for each page that a test opens, which the
+    theme does in the background, would take as long as all else of it."""
+
+    def do_GET(self):
+        if not self.path.endswith("/search_index.json"):
+            return super().do_GET()
+        index = json.loads(Path(self.translate_path(self.path)).read_text(encoding="utf-8"))
+        sent = json.dumps(index | {"docs": index["docs"][:1]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[Path], str]]:
-    """Serves a folder; returns its address."""
+def serve() -> Iterator[Callable[..., str]]:
+    """Serves a folder, `search` with what can be searched for; returns its address."""
     with ExitStack() as served:
-        yield lambda folder: served.enter_context(_served(folder))
+        yield lambda folder, search=False: served.enter_context(_served(folder, search))
 
 
 @contextmanager
-def _served(folder: Path) -> Iterator[str]:
-    handler = functools.partial(Quiet, directory=str(folder))
+def _served(folder: Path, search: bool) -> Iterator[str]:
+    handler = functools.partial(Quiet if search else Unsearched, directory=str(folder))
     # Its threads are waited for by nobody: a browser leaves connections open that it never uses.
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -95,10 +111,10 @@ def new_page(chromium, tabs):
         page.unroute_all()
         page.evaluate("localStorage.clear(); sessionStorage.clear()")
         page.context.clear_cookies()
+        page.goto("about:blank")
         page.emulate_media(media="null")
         page.set_viewport_size(SETTINGS[setting]["viewport"])
         page.mouse.move(0, 0)
-        page.goto("about:blank")
         tabs[setting].append(page)
 
 

@@ -4,6 +4,7 @@ The pages and the recordings are the site's own: prose names rows that were meas
 reader sees is what must fit. What has not been measured yet is a gap here as well.
 """
 
+import json
 import os
 import re
 
@@ -238,10 +239,15 @@ def test_every_link_leads_somewhere(built):
     assert links.broken(built.site) == []
 
 
-def test_search_finds_words_and_not_the_figures(opened):
-    page = opened("", "light")
-    assert page.trouble == []
-    index = page.request.get(page.url + "search/search_index.json").json()["docs"]
+def test_search_finds_words_and_not_the_figures(new_page, serve, built):
+    address = serve(built.site, search=True)
+    page = new_page("light", address)
+    page.goto(address)
+    page.locator("input.md-search__input").fill("leading dimension")
+    page.locator(".md-search-result__item a").first.click()
+    page.wait_for_url(lambda url: url != address)
+    assert "leading dimension" in page.locator("article").inner_text() and page.trouble == []
+    index = json.loads(built.read("search/search_index.json"))["docs"]
     text = " ".join(entry["text"] for entry in index)
     assert "leading dimension" in text
     assert "Toy GPU ·" not in text and "raw JSON" not in text
