@@ -131,15 +131,15 @@ def replay(python: str, *options: str) -> int:
 
 
 def side_by_side() -> list[str]:
-    """Options that share the tests among three processes, file by file: tests often wait for a
-    process or a browser, so that three keep two cores at work.
+    """Options that share the tests among two processes, file by file: with the browser and what
+    tests start they keep two cores at work, and three load all of the tests once more.
 
     On a GPU host one process runs them all: what two measure on one GPU disturbs both.
     """
     if has_gpu():
         return []
     # In the order of tests/conftest.py, which begins what takes longest first.
-    return ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+    return ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def method(rest: list[str]) -> int:

@@ -118,8 +118,13 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(path: Path) -> Iterator[tuple[str, str, bool]]:
+@cache
+def imports(path: Path) -> list[tuple[str, str, bool]]:
     """(library, file within the package or empty, whether it happens on import of `path`)."""
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, str, bool]]:
     late = {
         id(inner)
         for node in ast.walk(tree(path))

@@ -108,7 +108,7 @@ def test_the_tests_open_the_site_that_was_built_just_before_and_no_older_one(ste
     ran, statuses = steps
     assert make.test(["tests/x.py"]) == 0
     command, variables = ran["tests"]
-    assert command[:4] == ["-m", "pytest", "-n", "3"] and command[-1] == "tests/x.py"
+    assert command[:4] == ["-m", "pytest", "-n", "2"] and command[-1] == "tests/x.py"
     assert variables == {"BUILT_SITE": str(make.REPLAYED)}
     statuses["replay"] = 1
     assert make.test([]) == 1 and ran["tests"][1] == {}
