@@ -127,13 +127,14 @@ def fork(asked: dict) -> dict:
             except BaseException:
                 traceback.print_exc()
             finally:
+                sys.stdout.flush()  # what pytest said is the log
                 os._exit(0)
         status = waited(child, asked["wall_s"])
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # what its tests left
         late = status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)
         came = {"lived": False, "timeout": late, "failed": [], "seconds": {}}
-        came["log"] = log.read_text(errors="replace")[-3000:]
+        came["log"] = f"{log.read_text(errors='replace')[-3000:]}\nIts wait status: {status}."
         return came | (json.loads(answer.read_text()) if answer.exists() else {})
 
 
