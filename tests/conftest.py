@@ -72,6 +72,19 @@ def pytest_runtest_logreport(report):
         gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def as_it_was():
+    """What runs in a test as if the process were its own, such as torchrun, may change both."""
+    environment, folder = dict(os.environ), os.getcwd()
+    yield
+    os.chdir(folder)
+    for name in {*environment, *os.environ} - {"PYTEST_CURRENT_TEST"}:
+        if name not in environment:
+            del os.environ[name]
+        elif os.environ.get(name) != environment[name]:
+            os.environ[name] = environment[name]
+
+
 @pytest.fixture(scope="session")
 def toylab() -> Path:
     """Folder of the package of toy experiments."""

@@ -128,6 +128,8 @@ def toy(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
     shutil.copytree(Path(__file__).parent, tmp_path / "tests" / "mutants")
     shutil.copy(CHECKOUT / "pyproject.toml", tmp_path)
+    # Without it another package of the same name would go before it, wherever it lies.
+    (tmp_path / "anatomy" / "__init__.py").touch()
     (tmp_path / "anatomy" / "toy.py").write_text(TOY)
     (tmp_path / "tests" / "room").mkdir()
     (tmp_path / "tests" / "room" / "test_toy.py").write_text(TESTS)
