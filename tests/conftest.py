@@ -26,6 +26,8 @@ for each in (signal.SIGHUP, signal.SIGQUIT):
 FIRST = ("record/test_experiments", "browser/test_browser", "measure/method/test_edits")
 FIRST += ("test_contributing", "chapters/harnesses/test_harnesses", "chapters/ladder/test_fp8")
 FIRST += ("measure/method/test_method", "site/test_hooks", "test_house", "test_wheel")
+FIRST += ("browser/test_week", "record/processes/test_ranks", "site/test_preview")
+FIRST += ("record/test_recorder", "site/test_editions", "browser/test_reflection")
 MANY = 1000  # tests: some of them compile
 LONG_S = 0.2  # what a test that takes as long has loaded is worth putting aside
 
