@@ -28,6 +28,7 @@ FIRST += ("test_contributing", "chapters/harnesses/test_harnesses", "chapters/la
 FIRST += ("measure/method/test_method", "site/test_hooks", "test_house", "test_wheel")
 FIRST += ("browser/test_week", "record/processes/test_ranks", "site/test_preview")
 FIRST += ("record/test_recorder", "site/test_editions", "browser/test_reflection")
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 MANY = 1000  # tests: some of them compile
 LONG_S = 0.2  # what a test that takes as long has loaded is worth putting aside
 
@@ -76,10 +77,14 @@ def pytest_runtest_logreport(report):
 
 @pytest.fixture(autouse=True)
 def as_it_was():
-    """What runs in a test as if the process were its own, such as torchrun, may change both."""
+    """What runs in a test as if the process were its own, such as torchrun, may change them."""
     environment, folder = dict(os.environ), os.getcwd()
+    handlers = {each: signal.getsignal(each) for each in ENDING}
     yield
     os.chdir(folder)
+    for each, handler in handlers.items():
+        if signal.getsignal(each) is not handler:
+            signal.signal(each, handler)
     for name in {*environment, *os.environ} - {"PYTEST_CURRENT_TEST"}:
         if name not in environment:
             del os.environ[name]

@@ -120,7 +120,10 @@ def new_page(chromium, tabs):
 
 def _made(chromium, setting: str):
     page = chromium.new_context(**SETTINGS[setting]).new_page()
-    tell = lambda what: page.trouble.append(what)  # noqa: E731
+
+    def tell(what: str) -> None:
+        page.trouble.append(what)
+
     page.on("console", lambda said: said.type in ("error", "warning") and tell(said.text))
     page.on("pageerror", lambda error: tell(str(error)))
     # What is given up because the reader goes on to another page is no trouble.

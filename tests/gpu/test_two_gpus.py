@@ -18,7 +18,7 @@ from anatomy.chapters.distributed.overlap import overlap
 from anatomy.chapters.distributed.training import training
 from anatomy.record.processes import ranks
 from anatomy.table import errors
-from tests.record.processes.test_ranks import as_before, still_there  # noqa: F401
+from tests.record.processes.test_ranks import still_there
 
 pytestmark = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are no two GPUs here")
 FAULTS = "tests.gpu.rank_faults"

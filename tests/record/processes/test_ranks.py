@@ -21,19 +21,6 @@ from anatomy.table import errors
 
 FAULTS = "tests.record.processes.rank_faults"
 CHECKOUT = Path(__file__).parents[3]
-SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
-
-
-@pytest.fixture(autouse=True)
-def as_before():
-    """torchrun's launcher keeps the handlers that it sets, and ranks inherit an environment."""
-    before = {each: signal.getsignal(each) for each in SIGNALS}
-    environment = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(environment)
-    for each, handler in before.items():
-        signal.signal(each, handler)
 
 
 def run(fault: str):
