@@ -28,12 +28,15 @@ def run(fault: str):
 
 
 def still_there() -> list[str]:
-    """Command lines of ranks that run, and were started from here."""
+    """Command lines of ranks that run and were started from here: not by tests beside these."""
+    name = "PYTEST_XDIST_WORKER"
+    mine = f"{name}={os.environ[name]}\0".encode() if name in os.environ else b""
     found = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = process.read_bytes().replace(b"\0", b" ").decode()
             here = (process.parent / "cwd").readlink() == Path.cwd()
+            here &= mine in (process.parent / "environ").read_bytes()
         except OSError:
             continue
         if here and ranks.MODULE in line:
