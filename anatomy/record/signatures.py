@@ -193,7 +193,7 @@ def signature(name: str, root: Path | None = None) -> Signature:
 def experiments(root: Path | None = None) -> dict[str, Signature]:
     """Every experiment of the package in `root`, by default this one, in order of name;
     AnatomyError where a file does not parse, or declares something that is not a literal."""
-    root = Path(root or PACKAGE).resolve()
+    root = PACKAGE if root is None else Path(root).resolve()
     return dict(_experiments(root.name, sources(root)))
 
 

@@ -26,6 +26,7 @@ from anatomy.table.errors import AnatomyError
 HINT = "Pages only show what is recorded, which takes seconds."
 PR_SET_PDEATHSIG = 1  # of Linux' prctl: the signal that this process gets when its parent ends
 MOST = 8  # processes; there are some thirty pages
+PIPE_BYTES = 1 << 20  # a page's worth: who hands one over need not wait until the build takes it
 Heard = Callable[[str], None]
 Work = Callable[[str, Heard], Any]  # on a page; who hears the place of each block begun
 
@@ -93,7 +94,11 @@ class Ahead:
         self._workers.clear()
 
     def _start(self) -> None:
+        import fcntl  # as forks, not everywhere
+
         here, there = self._fork.Pipe(duplex=False)
+        with suppress(OSError):  # more than this user may have
+            fcntl.fcntl(there.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         given = self._work, self._names, self._turn, there, [*self._workers, here]
         process = self._fork.Process(target=_work, args=given, daemon=True)
         process.start()

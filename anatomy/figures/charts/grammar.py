@@ -40,23 +40,36 @@ LINE = 2  # pixels: a band that is thinner can't be told from the line at 1
 FAR = 4  # from this factor between them on, ratios are drawn on a logarithmic axis
 
 
+class Points(alt.Data):
+    """Data as they are; Altair by itself looks at each value for what it might stand for."""
+
+    def to_dict(self, *_, **__) -> Spec:
+        """As of any data."""
+        return {"values": list(self.values)}
+
+
 class Layer(alt.Chart):
-    """A chart whose channels may be named in short, such as `low:Q`; Altair by itself searches its
-    whole schema for the class of each."""
+    """A chart whose channels may be named in short, such as `low:Q`, or be an `alt.value`; Altair
+    by itself searches its whole schema for the class of each."""
 
     def encode(self, **channels: Any) -> Self:
         """As of any chart, of channels by keyword alone."""
-        named = {
-            name: getattr(alt, name[0].upper() + name[1:])(given) if type(given) is str else given
-            for name, given in channels.items()
-        }
-        return super().encode(**named)
+        return super().encode(**{name: _channel(name, each) for name, each in channels.items()})
+
+
+def _channel(name: str, given: Any) -> Any:
+    kind = name[0].upper() + name[1:]
+    if type(given) is str:
+        return getattr(alt, kind)(given)
+    if type(given) is dict and given.keys() == {"value"}:
+        return getattr(alt, f"{kind}Value")(**given)
+    return given
 
 
 def on(data: Data, **channels: Any) -> Layer:
     """A layer of these data and channels, before it has its mark."""
     # Each step of making a chart copies all lists in it, and no tuple.
-    return Layer(alt.Data(values=tuple(data))).encode(**channels)
+    return Layer(Points(values=tuple(data))).encode(**channels)
 
 
 def members(data: Data, field: str = "series") -> list:

@@ -294,7 +294,8 @@ def _is_place(node: ast.AST) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr == "resolve" and _is_place(node.func.value)
     if isinstance(node, ast.Call):
-        return ast.unparse(node) == "Path(__file__)"
+        of_path = isinstance(node.func, ast.Name) and node.func.id == "Path"
+        return of_path and ast.unparse(node) == "Path(__file__)"  # which takes long
     above = isinstance(node, ast.Attribute) and node.attr in ("parent", "parents")
     numbered = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
     return (above or numbered) and _is_place(node.value)
