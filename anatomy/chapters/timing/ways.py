@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.timing import requirements
-from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.measure.blocks import balanced_orders
-from anatomy.measure.sampling import prepare
+from anatomy.measure.sampling import Sampler, prepare
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import agreement, formats
 from anatomy.parts import grid, memory, own_blocks
@@ -43,6 +42,7 @@ def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 12) -> pd.D
 
     Args:
         side: Rows and columns of the matrices.
+        iters: Calls of a sample of those GEMMs that are to meet the power cap.
 
     Returns:
         One row per call and way; `method` says how a sample is taken. The control is the way of
@@ -137,16 +137,21 @@ def _in_turn(ways: Mapping[str, tuple[Sample, str]], **given: object) -> pd.Data
 
 
 def _values(side: int, where: torch.device, iters: int) -> pd.DataFrame:
-    """A GEMM of random numbers, and of zeros."""
+    """A GEMM of random numbers, and of zeros. A card at its power cap takes tens of milliseconds to
+    find its clock, and in blocks as short as those of `compare` both would share one. So each runs
+    for longer, `iters` calls for a sample; a block's median passes over the first ones."""
+    watch = stopwatch_for(where)
     a, b = matrices(side, where)
     nothing = torch.zeros_like(a)
-    return compare(
-        {"random": lambda: a @ b, "zeros": lambda: nothing @ nothing},
-        reference={"random": lambda: a.double() @ b.double(), "zeros": nothing.double},
-        quantity="gpu_warm",
-        op="values",
-        device=where,
-        iters=iters,
-        budget_s=3.0,
-        profile=False,
-    ).table
+    calls = {"random": lambda: a @ b, "zeros": lambda: nothing @ nothing}
+    agreement.check(calls, {"random": lambda: a.double() @ b.double(), "zeros": nothing.double})
+    ways = {}
+    for name, call in calls.items():
+        sampler = prepare(watch, [call], "gpu_warm")
+        said = f"{sampler.method}, the median of {iters}"
+        ways[name] = partial(_middle_of, sampler, iters), said
+    return _in_turn(ways, op="values", quantity="gpu_warm", device=where.type)
+
+
+def _middle_of(sampler: Sampler, count: int) -> float:
+    return median(sampler.take(count))
