@@ -1,6 +1,9 @@
 """Profiled steps without a GPU: what the tables hold, and the claims."""
 
+from types import SimpleNamespace
+
 import pytest
+from torch.autograd import DeviceType
 
 from anatomy import claims
 from anatomy.chapters.profiling import calculations, profiling, requirements
@@ -67,6 +70,23 @@ def test_the_table_of_operators_has_own_times_and_times_with_what_they_call():
         and not table.index.str.startswith(profiling.OURS).any()
     )
     assert table.calls_a_step["aten::gelu"] == 1, "one layer has one"
+
+
+def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
+    """On a GPU's timeline our own wait at the end is an event, too, and longer than any kernel."""
+
+    def event(key, device, host_us, device_us):
+        times = dict.fromkeys(profiling.TIMES.values(), 0.0)
+        times |= {"self_cpu_time_total": host_us, "self_device_time_total": device_us}
+        return SimpleNamespace(key=key, device_type=device, count=2, **times)
+
+    seen = [event("aten::mm", DeviceType.CPU, 9.0, 5.0), event("gemm", DeviceType.CUDA, 0.0, 5.0)]
+    seen += [event("Context Sync", DeviceType.CUDA, 0.0, 900.0)]
+    profiled = SimpleNamespace(key_averages=lambda: seen)
+    monkeypatch.setattr(profiling, "training_step", lambda op, where: None)
+    monkeypatch.setattr(profiling, "_timed", lambda *given: (1.0, profiled))
+    table = profiling.averages("cpu")
+    assert list(table.variant) == ["aten::mm", "gemm"] and list(table.ran_on) == ["CPU", "GPU"]
 
 
 def verdict(root, name):
