@@ -126,6 +126,12 @@ def test_without_a_gpu_rows_say_why(run):
     assert run("cpu").note.str.contains("needs an NVIDIA GPU").all()
 
 
+def test_activations_outweigh_what_the_optimizer_holds_beside_them():
+    """Gradients are gone in the forward pass, and the optimizer copies the weights once."""
+    gradients = copies = requirements.WEIGHT_BYTES
+    assert gradients + copies < requirements.ACTIVATION_BYTES
+
+
 def verdict(root, name):
     return claims.evaluate(synthetic.showing(root), name).word
 
