@@ -53,6 +53,7 @@ TIMES = {
     "total_device_s": "device_time_total",
 }
 LISTED = 14  # operators that are kept, by their own time on either side
+LONGEST = 400  # characters kept of a name: what a kernel applies stands after 160 of some
 # What is in a profile and is no work of the step: our own wait at its end, and the profiler itself.
 OURS = ("cudaDeviceSynchronize", "Activity Buffer Request", "Buffer Flush", *profiles.NO_WORK)
 Step = Callable[[], None]
@@ -244,7 +245,7 @@ def _averaged(where: torch.device) -> list[dict[str, Any]]:
             continue
         on_gpu = each.device_type != DeviceType.CPU
         times = {name: getattr(each, of) for name, of in TIMES.items()}
-        row = {"variant": each.key[: traces.LONGEST], "ran_on": "GPU" if on_gpu else "CPU"}
+        row = {"variant": each.key[:LONGEST], "ran_on": "GPU" if on_gpu else "CPU"}
         row |= {"calls_a_step": each.count / (STEPS + 1)}
         rows.append(row | {name: us * 1e-6 / (STEPS + 1) for name, us in times.items()})
     host = [row for row in rows if row["ran_on"] == "CPU"]

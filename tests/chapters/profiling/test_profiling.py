@@ -9,6 +9,7 @@ from anatomy import claims
 from anatomy.chapters.profiling import calculations, profiling, requirements
 from anatomy.chapters.profiling.profiling import AGAIN, BOTH, OFF, SMALL
 from anatomy.figures.diagrams.timelines import timeline
+from anatomy.page import show
 from anatomy.record.showing import using
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
@@ -132,6 +133,16 @@ def test_rows_are_placed_by_their_own_time_on_their_side(tmp_path):
     places = {row["variant"]: (row.get("host_place"), row.get("kernel_place")) for row in rows}
     assert places["cudaLaunchKernel"] == (1, None) and places["void gemm()"] == (None, 1)
     assert rows[0]["host_self_share"] == pytest.approx(3 / 8)
+
+
+def test_kernels_have_names_that_fit_a_line_and_say_what_they_apply(tmp_path, monkeypatch):
+    space = "at::native::(anonymous namespace)::"
+    name = f"void {space}multi_tensor_apply_kernel<{space}TensorListMetadata<2>, {space}LerpFunctor"
+    monkeypatch.setattr(profiling_rows, "KERNEL", f"{name}<float>>(int)")
+    profiling_rows.averages(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        drawn = show("profiling.averages", columns=["short_name", "kernel_place"])
+    assert "multi_tensor_apply_kernel LerpFunctor" in drawn and "aten::mm" in drawn
 
 
 def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
