@@ -154,7 +154,8 @@ def _in_fresh_process(setting: str, where: torch.device) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise MeasurementError(f"a fresh process was not done after {CHILD_S} s") from None
     if done.returncode:
-        raise MeasurementError(f"a fresh process failed: {done.stderr.strip().splitlines()[-1:]}")
+        said = ChildProcessError(*done.stderr.strip().splitlines()[-1:])  # it may name a folder
+        raise MeasurementError(f"a fresh process failed: {grid.reason_of(said)}")
     return json.loads(done.stdout)
 
 

@@ -12,7 +12,7 @@ from anatomy.chapters.allocator import allocator, calculations, figures, require
 from anatomy.chapters.allocator.allocator import CACHED, EMPTIED
 from anatomy.chapters.allocator.lifetimes import blocks, events, levels
 from anatomy.record.showing import using
-from anatomy.table.errors import DeviceError
+from anatomy.table.errors import DeviceError, MeasurementError
 from tests.chapters.allocator import allocator_rows
 from tests.chapters.allocator.allocator_rows import MIB
 from tests.fakes import synthetic
@@ -114,6 +114,14 @@ def test_a_fresh_process_is_told_how_to_ask_and_which_card(monkeypatch):
     assert asked["PYTORCH_ALLOC_CONF"] == "expandable_segments:True"
     assert "PYTORCH_CUDA_ALLOC_CONF" not in asked, "it would win"
     assert asked["card"] == "cuda:1"
+
+
+def test_a_fresh_process_that_fails_names_no_folder_of_this_machine(monkeypatch):
+    said = "Traceback\nOSError: /opt/site/torch/lib/libtorch_cuda.so: no such file"
+    done = namedtuple("Done", "returncode stdout stderr")(1, "", said)
+    monkeypatch.setattr(subprocess, "run", lambda *given, **how: done)
+    with pytest.raises(MeasurementError, match="OSError: libtorch_cuda.so: no such file"):
+        allocator._in_fresh_process(allocator.WAYS["default"], torch.device("cuda:0"))
 
 
 def test_a_setting_that_pytorch_did_not_take_is_refused():
