@@ -31,6 +31,10 @@ LAUNCHING = {
     "events, many calls": f"event pair around {CALLS} calls, nothing in the queue before them",
 }
 FLUSHED, HOT = "cache flushed", "back to back"
+RANDOM, ZEROS = "random", "zeros"
+# The ways of each operation, its control first.
+NAMED = dict.fromkeys(("GEMM", "addition"), (CAREFUL, *LAUNCHING))
+NAMED |= {"copy": (FLUSHED, HOT), "values": (RANDOM, ZEROS)}
 
 Call = Callable[[], Tensor]
 Sample = Callable[[], float]  # takes one, in seconds of a call
@@ -63,12 +67,13 @@ def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 12) -> pd.D
         return _in_turn(make(watch, call), op=cell["op"], quantity=quantity, device=where.type)
 
     return grid.measure_cells(
-        [{"op": op} for op in ("GEMM", "addition", "copy", "values")],
+        [{"op": op} for op in NAMED],
         measure,
-        variants=lambda cell: ["random" if cell["op"] == "values" else CAREFUL],
+        variants=lambda cell: NAMED[cell["op"]],
         quantity=lambda cell: "gpu_cold" if cell["op"] == "copy" else "gpu_warm",
         where=where,
         required=requirements.ways(memory.capacity(where), side),
+        promised=("noise_floor",),
     )
 
 
@@ -143,8 +148,8 @@ def _values(side: int, where: torch.device, iters: int) -> pd.DataFrame:
     watch = stopwatch_for(where)
     a, b = matrices(side, where)
     nothing = torch.zeros_like(a)
-    calls = {"random": lambda: a @ b, "zeros": lambda: nothing @ nothing}
-    agreement.check(calls, {"random": lambda: a.double() @ b.double(), "zeros": nothing.double})
+    calls = {RANDOM: lambda: a @ b, ZEROS: lambda: nothing @ nothing}
+    agreement.check(calls, {RANDOM: lambda: a.double() @ b.double(), ZEROS: nothing.double})
     ways = {}
     for name, call in calls.items():
         sampler = prepare(watch, [call], "gpu_warm")

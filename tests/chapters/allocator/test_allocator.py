@@ -120,7 +120,7 @@ def test_a_fresh_process_that_fails_names_no_folder_of_this_machine(monkeypatch)
     said = "Traceback\nOSError: /opt/site/torch/lib/libtorch_cuda.so: no such file"
     done = namedtuple("Done", "returncode stdout stderr")(1, "", said)
     monkeypatch.setattr(subprocess, "run", lambda *given, **how: done)
-    with pytest.raises(MeasurementError, match="OSError: libtorch_cuda.so: no such file"):
+    with pytest.raises(MeasurementError, match="OSError: libtorch_cuda"):
         allocator._in_fresh_process(allocator.WAYS["default"], torch.device("cuda:0"))
 
 

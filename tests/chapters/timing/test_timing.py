@@ -5,6 +5,8 @@ import pytest
 from anatomy import claims
 from anatomy.chapters.timing import calculations, equals, figures, judged, ways
 from anatomy.page import curve
+from anatomy.parts import memory
+from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.timing import timing_rows
 from tests.fakes import synthetic
@@ -37,6 +39,18 @@ def test_all_samples_are_kept_in_order():
         equals.IN_TURN,
     ]
     assert set(table.blocks.dropna()) == set(equals.BLOCKS)
+
+
+def test_without_room_every_row_that_the_page_names_says_why(monkeypatch):
+    monkeypatch.setattr(memory, "capacity", lambda where: Capacity(0, None, 2**20))
+    table = ways.ways("cpu", side=16)
+    assert table.note.notna().all() and "noise_floor" in table
+    found = {op: list(table[table.op == op].variant) for op in timing_rows.WAYS}
+    controls = {op: timing_rows.CONTROLS.get(op, ways.CAREFUL) for op in timing_rows.WAYS}
+    assert found == {op: [controls[op], *others] for op, others in timing_rows.WAYS.items()}
+    table = equals.equals("cpu", side=16)
+    assert table.note.notna().all()
+    assert {equals.IN_TURN, equals.AFTER, "12 blocks"} < set(table[table.op == "GEMM"].variant)
 
 
 def test_a_drift_shows_in_halves_and_not_in_turns():
