@@ -83,7 +83,7 @@ DEARER = {
     "launches": (390, 230),
     "memory_ladder": (630, 250),
     "occupancy": (470, 250),
-    "profiling": (430, 225),
+    "profiling": (430, 240),
     "reflection": (535, 290),  # a map and a quiz; its experiment is the least of it
     "roofline": (1220, 600),  # for three days
     "timing": (455, 195),

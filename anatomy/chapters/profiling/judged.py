@@ -8,8 +8,9 @@ from anatomy.table import kernel_names, units
 def idle(rows, known):
     """What kernels leave of a step: of that without a profiler, too, whose kernels are the same."""
     for place, row in enumerate(rows):
-        if not any(units.missing(row.get(name)) for name in ("busy_s", "median_s")):
-            yield place, {"gpu_idle_share": max(0.0, 1 - row["busy_s"] / row["median_s"])}
+        unknown = any(units.missing(row.get(name)) for name in ("busy_s", "median_s"))
+        share = None if unknown else max(0.0, 1 - row["busy_s"] / row["median_s"])
+        yield place, {"gpu_idle_share": share}
 
 
 @rule(
@@ -28,6 +29,6 @@ def order(rows, known):
         whole = sum(spent.values())
         for number, place in enumerate(sorted(spent, key=lambda at: -spent[at]), start=1):
             share = spent[place] / whole if whole and side == "CPU" else None
-            called = str(rows[place]["variant"])
-            short = kernel_names.short(called) if side == "GPU" else called
+            called = None if rows[place].get("note") else rows[place]["variant"]
+            short = kernel_names.short(called) if called and side == "GPU" else called
             yield place, {name: number, "host_self_share": share, "short_name": short}

@@ -127,6 +127,16 @@ def test_idling_is_what_kernels_leave_of_the_step(tmp_path):
     assert idle["CPU"] is None
 
 
+def test_where_no_kernel_was_recorded_a_row_still_has_an_idle_share_to_refer_to(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(profiling_rows, "BUSY_S", dict.fromkeys(profiling_rows.BUSY_S))
+    profiling_rows.overhead(tmp_path)
+    rows = synthetic.showing(tmp_path).find("profiling.overhead").recording.rows
+    assert all(row["gpu_idle_share"] is None for row in rows)
+    assert verdict(tmp_path, "small-steps-leave-the-gpu-idle") == "not measurable here"
+
+
 def test_rows_are_placed_by_their_own_time_on_their_side(tmp_path):
     profiling_rows.averages(tmp_path)
     rows = synthetic.showing(tmp_path).find("profiling.averages").recording.rows
