@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import ceil
 from statistics import median
 
 import pandas as pd
@@ -21,6 +22,7 @@ from anatomy.record.declare import experiment
 CALLS = 100  # of a loop with one wait at its end
 BLOCKS, SAMPLES = 12, 5  # of each way: the first look of `compare`, and the samples of one block
 WARM_UP_S = 0.2
+LOAD_S = 0.04  # of a sample of the GEMMs that are to meet the power cap
 CAREFUL = "events behind a sleep"
 # Ways that time launches, too, and how each takes a sample.
 LAUNCHING = {
@@ -41,12 +43,12 @@ Sample = Callable[[], float]  # takes one, in seconds of a call
 
 
 @experiment("timing.ways", page="curriculum/day_08.md", command="timing-ways", timeout_s=120)
-def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 12) -> pd.DataFrame:
+def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 24) -> pd.DataFrame:
     """Time a long call and a short one in six ways, a copy with and without a flush, and zeros.
 
     Args:
         side: Rows and columns of the matrices.
-        iters: Calls of a sample of those GEMMs that are to meet the power cap.
+        iters: Calls of a sample of those GEMMs that are to meet the power cap, at the most.
 
     Returns:
         One row per call and way; `method` says how a sample is taken. The control is the way of
@@ -144,7 +146,7 @@ def _in_turn(ways: Mapping[str, tuple[Sample, str]], **given: object) -> pd.Data
 def _values(side: int, where: torch.device, iters: int) -> pd.DataFrame:
     """A GEMM of random numbers, and of zeros. A card at its power cap takes tens of milliseconds to
     find its clock, and in blocks as short as those of `compare` both would share one. So each runs
-    for longer, `iters` calls for a sample; a block's median passes over the first ones."""
+    for longer, several calls for a sample; a block's median passes over the first ones."""
     watch = stopwatch_for(where)
     a, b = matrices(side, where)
     nothing = torch.zeros_like(a)
@@ -153,8 +155,8 @@ def _values(side: int, where: torch.device, iters: int) -> pd.DataFrame:
     ways = {}
     for name, call in calls.items():
         sampler = prepare(watch, [call], "gpu_warm")
-        said = f"{sampler.method}, the median of {iters}"
-        ways[name] = partial(_middle_of, sampler, iters), said
+        count = min(iters, ceil(LOAD_S / sampler.period_s))
+        ways[name] = partial(_middle_of, sampler, count), f"{sampler.method}, the median of {count}"
     return _in_turn(ways, op="values", quantity="gpu_warm", device=where.type)
 
 
