@@ -1,8 +1,7 @@
 """A trace of a few steps: what the host called, where it waited, and what the GPU ran meanwhile."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -84,13 +83,3 @@ def _kind(lane: str, name: str) -> str:
     if lane == OPERATORS:
         return "operator"
     return "wait" if name in profiles.SYNC_CALLS else "launch"
-
-
-@contextmanager
-def quietly(**options: Any) -> Iterator[profile]:
-    """A profile with these options, without what it announces."""
-    with warnings.catch_warnings():
-        # It says that events of one cycle are kept; there is only one here.
-        warnings.filterwarnings("ignore", message=".*Profiler clears events")
-        with profile(**options) as seen:
-            yield seen

@@ -29,7 +29,7 @@ from anatomy.table.errors import DeviceError, MeasurementError
 PAGE = "curriculum/day_10.md"
 SCRIPT = Path(__file__).resolve().parents[3] / "snippets" / "days" / "day_10" / "fragment.py"
 CACHED, EMPTIED = "cached", "cache emptied"
-HOW = {"quantity": "host_enqueue", "profile": False, "budget_s": 3.0}
+HOW = {"quantity": "host_enqueue", "profile": False, "budget_s": 3.0, "settle_cap_s": 1.0}
 # How the allocator asks the driver -> what a fresh process is told.
 WAYS = {"default": "expandable_segments:False", "expandable": "expandable_segments:True"}
 READ = "16 of 40 MiB"  # the part of the pattern whose sizes a page tells
@@ -154,7 +154,8 @@ def _in_fresh_process(setting: str, where: torch.device) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise MeasurementError(f"a fresh process was not done after {CHILD_S} s") from None
     if done.returncode:
-        raise MeasurementError(f"a fresh process failed: {done.stderr.strip().splitlines()[-1:]}")
+        said = ChildProcessError(*done.stderr.strip().splitlines()[-1:])  # it may name a folder
+        raise MeasurementError(f"a fresh process failed: {grid.reason_of(said)}")
     return json.loads(done.stdout)
 
 
@@ -196,7 +197,9 @@ def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
     optimizer = torch.optim.AdamW(model.parameters())
     there = [*model.parameters(), x]
     marks, parts = [], []
-    torch.cuda.memory._record_memory_history("all", context=None, max_entries=ENTRIES)
+    # `python` alone: not even an empty stack of C++ is unwound, which some hosts refuse.
+    how = {"context": None, "stacks": "python", "max_entries": ENTRIES}
+    torch.cuda.memory._record_memory_history("all", **how)
     try:
         for step in range(1, STEPS + 1):
             for part, mark in _parts_of_a_step(model, x, optimizer):
@@ -204,7 +207,7 @@ def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
                 parts.append((f"step {step}, {part}", len(record)))
                 marks.append((len(record), *mark))
     finally:
-        torch.cuda.memory._record_memory_history(None)
+        torch.cuda.memory._record_memory_history(None, stacks="python")
     before = sum(each.untyped_storage().nbytes() for each in there)
     yield {"variant": "before", "kind": WEIGHTS, "block_bytes": before, "born_event": 0}
     for part, upto in parts:

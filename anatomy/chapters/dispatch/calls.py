@@ -120,7 +120,7 @@ def calls(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     return grid.measure_cells(
         [{"op": op} for op in makers],
         measure,
-        variants=lambda cell: [makers[cell["op"]][0]],
+        variants=lambda cell: list(makers[cell["op"]][1](where)[1]),
         quantity=QUANTITY,
         where=where,
         required=requirements.calls(memory.capacity(where)),

@@ -1,24 +1,25 @@
 """How much of a step the GPU idles; and the order of a profile's operators and kernels."""
 
 from anatomy.judge.rules import rule
-from anatomy.table import units
+from anatomy.table import kernel_names, units
 
 
 @rule("profiling.overhead", columns=("gpu_idle_share",), source="busy_s and median_s")
 def idle(rows, known):
     """What kernels leave of a step: of that without a profiler, too, whose kernels are the same."""
     for place, row in enumerate(rows):
-        if not any(units.missing(row.get(name)) for name in ("busy_s", "median_s")):
-            yield place, {"gpu_idle_share": max(0.0, 1 - row["busy_s"] / row["median_s"])}
+        unknown = any(units.missing(row.get(name)) for name in ("busy_s", "median_s"))
+        share = None if unknown else max(0.0, 1 - row["busy_s"] / row["median_s"])
+        yield place, {"gpu_idle_share": share}
 
 
 @rule(
     "profiling.averages",
-    columns=("host_place", "host_self_share", "kernel_place"),
-    source="self_host_s and self_device_s",
+    columns=("host_place", "host_self_share", "kernel_place", "short_name"),
+    source="self_host_s, self_device_s and the row's name",
 )
 def order(rows, known):
-    """Places by a row's own time, calls on the CPU and kernels apart."""
+    """Places by a row's own time, calls on the CPU and kernels apart; and names that fit a line."""
     for side, time, name in (
         ("CPU", "self_host_s", "host_place"),
         ("GPU", "self_device_s", "kernel_place"),
@@ -28,4 +29,6 @@ def order(rows, known):
         whole = sum(spent.values())
         for number, place in enumerate(sorted(spent, key=lambda at: -spent[at]), start=1):
             share = spent[place] / whole if whole and side == "CPU" else None
-            yield place, {name: number, "host_self_share": share}
+            called = None if rows[place].get("note") else rows[place]["variant"]
+            short = kernel_names.short(called) if called and side == "GPU" else called
+            yield place, {name: number, "host_self_share": share, "short_name": short}

@@ -2,6 +2,7 @@
 the table of its operators."""
 
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -52,8 +53,9 @@ TIMES = {
     "total_device_s": "device_time_total",
 }
 LISTED = 14  # operators that are kept, by their own time on either side
+LONGEST = 400  # characters kept of a name: what a kernel applies stands after 160 of some
 # What is in a profile and is no work of the step: our own wait at its end, and the profiler itself.
-OURS = ("cudaDeviceSynchronize", "Activity Buffer Request", "Buffer Flush", "ProfilerStep#")
+OURS = ("cudaDeviceSynchronize", "Activity Buffer Request", "Buffer Flush", *profiles.NO_WORK)
 Step = Callable[[], None]
 
 
@@ -143,9 +145,13 @@ def _timed(
     step: Step, options: Mapping[str, Any] | None, watch: Stopwatch
 ) -> tuple[float, profile | None]:
     """Seconds of a step, and its profile; the first step under a profiler pays for its buffers."""
-    with nullcontext() if options is None else traces.quietly(**options) as seen:
-        step()
-        return watch.wall([step] * STEPS) / STEPS, seen
+    with warnings.catch_warnings():
+        # It says that events of one cycle are kept; there is only one here.
+        warnings.filterwarnings("ignore", message=".*Profiler clears events")
+        # Entered here and not in a generator's frame, of which it knows no end with `with_stack`.
+        with nullcontext() if options is None else profile(**options) as seen:
+            step()
+            return watch.wall([step] * STEPS) / STEPS, seen
 
 
 def _times(name: str, taken: list[float]) -> dict[str, Any]:
@@ -239,7 +245,7 @@ def _averaged(where: torch.device) -> list[dict[str, Any]]:
             continue
         on_gpu = each.device_type != DeviceType.CPU
         times = {name: getattr(each, of) for name, of in TIMES.items()}
-        row = {"variant": each.key[: traces.LONGEST], "ran_on": "GPU" if on_gpu else "CPU"}
+        row = {"variant": each.key[:LONGEST], "ran_on": "GPU" if on_gpu else "CPU"}
         row |= {"calls_a_step": each.count / (STEPS + 1)}
         rows.append(row | {name: us * 1e-6 / (STEPS + 1) for name, us in times.items()})
     host = [row for row in rows if row["ran_on"] == "CPU"]

@@ -6,6 +6,7 @@ from anatomy.table import units
 
 WAYS, EQUALS = Need("timing.ways"), Need("timing.equals")
 OPS = ("GEMM", "addition")
+LEAST = 1e-5  # of a stray: samples have five digits
 ONE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
 
 
@@ -88,6 +89,7 @@ def in_turn_equals_differ_less(equals: Table) -> Finding:
     for op in OPS:
         with cases.at(op=op) as case:
             turn, after = (_judged(equals, op, way, "stray") for way in (IN_TURN, AFTER))
-            over, said = Measured.counted(turn / after), map(units.percent, (turn, after))
+            over = Measured.counted(turn / max(after, LEAST))
+            said = map(units.percent, (turn, after))
             case(turn < after, over, f"{op} {' over '.join(said)}")
     return cases.finding(f"In turn over one after the other: {cases.said()}.")

@@ -17,6 +17,7 @@ from anatomy.record.declare import experiment
 WINDOW = 24  # samples of one comparison: the first twelve and the last, or every other one
 SINGLE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
 BLOCKS = (6, 12, 24, 48, 96)
+COMPARED = (SINGLE, AFTER, IN_TURN, *(f"{count} blocks" for count in BLOCKS))
 QUANTITIES = {"GEMM": "gpu_warm", "addition": "step_wall"}
 JUDGED = ("stray", "pairs", "half_width")
 
@@ -56,7 +57,7 @@ def equals(device: str = "cuda:0", side: Length = 8192, samples: Count = 960) ->
     return grid.measure_cells(
         [{"op": op} for op in QUANTITIES],
         measure,
-        variants=["samples"],
+        variants=["samples", *COMPARED],
         quantity=lambda cell: QUANTITIES[cell["op"]],
         where=where,
         required=requirements.equals(memory.capacity(where), side),

@@ -8,6 +8,7 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 COLUMNS = ("variant", "stray", "pairs")
+LEAST = 1e-3  # percent: samples have five digits, and an axis of logarithms has no 0
 
 
 def strays(*, caption: str | None = None) -> str:
@@ -20,7 +21,7 @@ def strays(*, caption: str | None = None) -> str:
             why = found.recording.rows[0].get("note")
             return spans.gap_because(why or "not measured")
         points = [
-            {"label": row["op"], "series": row["variant"], "value": 100 * row["stray"]}
+            {"label": row["op"], "series": row["variant"], "value": max(LEAST, 100 * row["stray"])}
             | {"hover": f"{row['op']}, {row['variant']}: {rows.printed(row, 'stray')}"}
             for row in table
         ]

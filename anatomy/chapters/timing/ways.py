@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import ceil
 from statistics import median
 
 import pandas as pd
@@ -9,10 +10,9 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.timing import requirements
-from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.measure.blocks import balanced_orders
-from anatomy.measure.sampling import prepare
+from anatomy.measure.sampling import Sampler, prepare
 from anatomy.measure.stopwatch import Stopwatch
 from anatomy.numerics import agreement, formats
 from anatomy.parts import grid, memory, own_blocks
@@ -22,6 +22,7 @@ from anatomy.record.declare import experiment
 CALLS = 100  # of a loop with one wait at its end
 BLOCKS, SAMPLES = 12, 5  # of each way: the first look of `compare`, and the samples of one block
 WARM_UP_S = 0.2
+LOAD_S = 0.04  # of a sample of the GEMMs that are to meet the power cap
 CAREFUL = "events behind a sleep"
 # Ways that time launches, too, and how each takes a sample.
 LAUNCHING = {
@@ -32,17 +33,22 @@ LAUNCHING = {
     "events, many calls": f"event pair around {CALLS} calls, nothing in the queue before them",
 }
 FLUSHED, HOT = "cache flushed", "back to back"
+RANDOM, ZEROS = "random", "zeros"
+# The ways of each operation, its control first.
+NAMED = dict.fromkeys(("GEMM", "addition"), (CAREFUL, *LAUNCHING))
+NAMED |= {"copy": (FLUSHED, HOT), "values": (RANDOM, ZEROS)}
 
 Call = Callable[[], Tensor]
 Sample = Callable[[], float]  # takes one, in seconds of a call
 
 
 @experiment("timing.ways", page="curriculum/day_08.md", command="timing-ways", timeout_s=120)
-def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 12) -> pd.DataFrame:
+def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 24) -> pd.DataFrame:
     """Time a long call and a short one in six ways, a copy with and without a flush, and zeros.
 
     Args:
         side: Rows and columns of the matrices.
+        iters: Calls of a sample of those GEMMs that are to meet the power cap, at the most.
 
     Returns:
         One row per call and way; `method` says how a sample is taken. The control is the way of
@@ -63,12 +69,13 @@ def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 12) -> pd.D
         return _in_turn(make(watch, call), op=cell["op"], quantity=quantity, device=where.type)
 
     return grid.measure_cells(
-        [{"op": op} for op in ("GEMM", "addition", "copy", "values")],
+        [{"op": op} for op in NAMED],
         measure,
-        variants=lambda cell: ["random" if cell["op"] == "values" else CAREFUL],
+        variants=lambda cell: NAMED[cell["op"]],
         quantity=lambda cell: "gpu_cold" if cell["op"] == "copy" else "gpu_warm",
         where=where,
         required=requirements.ways(memory.capacity(where), side),
+        promised=("noise_floor",),
     )
 
 
@@ -137,16 +144,21 @@ def _in_turn(ways: Mapping[str, tuple[Sample, str]], **given: object) -> pd.Data
 
 
 def _values(side: int, where: torch.device, iters: int) -> pd.DataFrame:
-    """A GEMM of random numbers, and of zeros."""
+    """A GEMM of random numbers, and of zeros. A card at its power cap takes tens of milliseconds to
+    find its clock, and in blocks as short as those of `compare` both would share one. So each runs
+    for longer, several calls for a sample; a block's median passes over the first ones."""
+    watch = stopwatch_for(where)
     a, b = matrices(side, where)
     nothing = torch.zeros_like(a)
-    return compare(
-        {"random": lambda: a @ b, "zeros": lambda: nothing @ nothing},
-        reference={"random": lambda: a.double() @ b.double(), "zeros": nothing.double},
-        quantity="gpu_warm",
-        op="values",
-        device=where,
-        iters=iters,
-        budget_s=3.0,
-        profile=False,
-    ).table
+    calls = {RANDOM: lambda: a @ b, ZEROS: lambda: nothing @ nothing}
+    agreement.check(calls, {RANDOM: lambda: a.double() @ b.double(), ZEROS: nothing.double})
+    ways = {}
+    for name, call in calls.items():
+        sampler = prepare(watch, [call], "gpu_warm")
+        count = min(iters, ceil(LOAD_S / sampler.period_s))
+        ways[name] = partial(_middle_of, sampler, count), f"{sampler.method}, the median of {count}"
+    return _in_turn(ways, op="values", quantity="gpu_warm", device=where.type)
+
+
+def _middle_of(sampler: Sampler, count: int) -> float:
+    return median(sampler.take(count))

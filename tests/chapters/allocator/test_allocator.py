@@ -12,7 +12,7 @@ from anatomy.chapters.allocator import allocator, calculations, figures, require
 from anatomy.chapters.allocator.allocator import CACHED, EMPTIED
 from anatomy.chapters.allocator.lifetimes import blocks, events, levels
 from anatomy.record.showing import using
-from anatomy.table.errors import DeviceError
+from anatomy.table.errors import DeviceError, MeasurementError
 from tests.chapters.allocator import allocator_rows
 from tests.chapters.allocator.allocator_rows import MIB
 from tests.fakes import synthetic
@@ -116,6 +116,14 @@ def test_a_fresh_process_is_told_how_to_ask_and_which_card(monkeypatch):
     assert asked["card"] == "cuda:1"
 
 
+def test_a_fresh_process_that_fails_names_no_folder_of_this_machine(monkeypatch):
+    said = "Traceback\nOSError: /opt/site/torch/lib/libtorch_cuda.so: no such file"
+    done = namedtuple("Done", "returncode stdout stderr")(1, "", said)
+    monkeypatch.setattr(subprocess, "run", lambda *given, **how: done)
+    with pytest.raises(MeasurementError, match="OSError: libtorch_cuda"):
+        allocator._in_fresh_process(allocator.WAYS["default"], torch.device("cuda:0"))
+
+
 def test_a_setting_that_pytorch_did_not_take_is_refused():
     with pytest.raises(DeviceError, match="did not take the setting"):
         allocator.fragments("expandable", allocator_rows.ran("default", False))
@@ -124,6 +132,12 @@ def test_a_setting_that_pytorch_did_not_take_is_refused():
 @pytest.mark.parametrize("run", ALL)
 def test_without_a_gpu_rows_say_why(run):
     assert run("cpu").note.str.contains("needs an NVIDIA GPU").all()
+
+
+def test_activations_outweigh_what_the_optimizer_holds_beside_them():
+    """Gradients are gone in the forward pass, and the optimizer copies the weights once."""
+    gradients = copies = requirements.WEIGHT_BYTES
+    assert gradients + copies < requirements.ACTIVATION_BYTES
 
 
 def verdict(root, name):

@@ -7,6 +7,8 @@ import torch
 
 from anatomy import claims
 from anatomy.chapters.dispatch import calculations, calls, figures, keys
+from anatomy.parts import memory
+from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.dispatch import dispatch_rows
 from tests.fakes import synthetic
@@ -31,6 +33,13 @@ def test_every_way_has_a_time_its_right_result_and_its_keys():
     assert one["keys"]["autocast"].startswith("(AutocastCPU), AutogradCPU")
     matmul = table[table.op == "one matmul"].set_index("variant")
     assert matmul["keys"]["matmul, autocast"].startswith("AutocastCPU, AutogradCPU")
+
+
+def test_without_room_every_way_that_the_page_names_says_why(monkeypatch):
+    monkeypatch.setattr(memory, "capacity", lambda where: Capacity(0, None, 2**20))
+    table = calls.calls("cpu")
+    assert table.note.notna().all()
+    assert set(table[table.op == "one call"].variant) == {"torch.add", *dispatch_rows.SLOWER}
 
 
 def test_tensors_carry_keys_whether_or_not_they_are_needed():

@@ -7,6 +7,7 @@ from anatomy.chapters.profiling.profiling import BOTH, OFF
 from anatomy.chapters.profiling.requirements import LARGE, SMALL
 from tests.fakes import synthetic
 
+KERNEL = "void gemm()"
 STEP_S = {SMALL: 4e-3, LARGE: 20e-3}
 BUSY_S = {SMALL: 1e-3, LARGE: 19e-3}
 SLOWER = {
@@ -54,7 +55,7 @@ def trace(root: Path, **params: Any) -> Path:
 @synthetic.makes("profiling.averages")
 def averages(root: Path, **params: Any) -> Path:
     """A recording of `profiling.averages`."""
-    names = {"aten::mm": ("CPU", 300), "cudaLaunchKernel": ("CPU", 500), "void gemm()": ("GPU", 90)}
+    names = {"aten::mm": ("CPU", 300), "cudaLaunchKernel": ("CPU", 500), KERNEL: ("GPU", 90)}
     rows = []
     for name, (side, micros) in names.items():
         own = micros * 1e-6

@@ -1,11 +1,15 @@
 """Profiled steps without a GPU: what the tables hold, and the claims."""
 
+from types import SimpleNamespace
+
 import pytest
+from torch.autograd import DeviceType
 
 from anatomy import claims
 from anatomy.chapters.profiling import calculations, profiling, requirements
 from anatomy.chapters.profiling.profiling import AGAIN, BOTH, OFF, SMALL
 from anatomy.figures.diagrams.timelines import timeline
+from anatomy.page import show
 from anatomy.record.showing import using
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
@@ -69,6 +73,23 @@ def test_the_table_of_operators_has_own_times_and_times_with_what_they_call():
     assert table.calls_a_step["aten::gelu"] == 1, "one layer has one"
 
 
+def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
+    """On a GPU's timeline our own wait at the end is an event, too, and longer than any kernel."""
+
+    def event(key, device, host_us, device_us):
+        times = dict.fromkeys(profiling.TIMES.values(), 0.0)
+        times |= {"self_cpu_time_total": host_us, "self_device_time_total": device_us}
+        return SimpleNamespace(key=key, device_type=device, count=2, **times)
+
+    seen = [event("aten::mm", DeviceType.CPU, 9.0, 5.0), event("gemm", DeviceType.CUDA, 0.0, 5.0)]
+    seen += [event("Context Sync", DeviceType.CUDA, 0.0, 900.0)]
+    profiled = SimpleNamespace(key_averages=lambda: seen)
+    monkeypatch.setattr(profiling, "training_step", lambda op, where: None)
+    monkeypatch.setattr(profiling, "_timed", lambda *given: (1.0, profiled))
+    table = profiling.averages("cpu")
+    assert list(table.variant) == ["aten::mm", "gemm"] and list(table.ran_on) == ["CPU", "GPU"]
+
+
 def verdict(root, name):
     return claims.evaluate(synthetic.showing(root), name).word
 
@@ -106,12 +127,32 @@ def test_idling_is_what_kernels_leave_of_the_step(tmp_path):
     assert idle["CPU"] is None
 
 
+def test_where_no_kernel_was_recorded_a_row_still_has_an_idle_share_to_refer_to(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(profiling_rows, "BUSY_S", dict.fromkeys(profiling_rows.BUSY_S))
+    profiling_rows.overhead(tmp_path)
+    rows = synthetic.showing(tmp_path).find("profiling.overhead").recording.rows
+    assert all(row["gpu_idle_share"] is None for row in rows)
+    assert verdict(tmp_path, "small-steps-leave-the-gpu-idle") == "not measurable here"
+
+
 def test_rows_are_placed_by_their_own_time_on_their_side(tmp_path):
     profiling_rows.averages(tmp_path)
     rows = synthetic.showing(tmp_path).find("profiling.averages").recording.rows
     places = {row["variant"]: (row.get("host_place"), row.get("kernel_place")) for row in rows}
     assert places["cudaLaunchKernel"] == (1, None) and places["void gemm()"] == (None, 1)
     assert rows[0]["host_self_share"] == pytest.approx(3 / 8)
+
+
+def test_kernels_have_names_that_fit_a_line_and_say_what_they_apply(tmp_path, monkeypatch):
+    space = "at::native::(anonymous namespace)::"
+    name = f"void {space}multi_tensor_apply_kernel<{space}TensorListMetadata<2>, {space}LerpFunctor"
+    monkeypatch.setattr(profiling_rows, "KERNEL", f"{name}<float>>(int)")
+    profiling_rows.averages(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        drawn = show("profiling.averages", columns=["short_name", "kernel_place"])
+    assert "multi_tensor_apply_kernel LerpFunctor" in drawn and "aten::mm" in drawn
 
 
 def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):

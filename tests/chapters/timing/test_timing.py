@@ -5,6 +5,8 @@ import pytest
 from anatomy import claims
 from anatomy.chapters.timing import calculations, equals, figures, judged, ways
 from anatomy.page import curve
+from anatomy.parts import memory
+from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.timing import timing_rows
 from tests.fakes import synthetic
@@ -23,6 +25,8 @@ def test_a_call_is_timed_in_every_way_in_the_same_blocks(monkeypatch):
     assert set(rows.blocks_s.map(len)) == {3} and set(rows.samples) == {15}
     assert "100 calls and one synchronize" in rows.method["perf_counter, one wait"]
     assert list(rows.launch_inclusive) == [False, *[True] * 5, False]
+    values = table[table.op == "values"]
+    assert values.method.str.endswith("the median of 2").all(), "a clock takes a while to follow"
 
 
 def test_all_samples_are_kept_in_order():
@@ -35,6 +39,18 @@ def test_all_samples_are_kept_in_order():
         equals.IN_TURN,
     ]
     assert set(table.blocks.dropna()) == set(equals.BLOCKS)
+
+
+def test_without_room_every_row_that_the_page_names_says_why(monkeypatch):
+    monkeypatch.setattr(memory, "capacity", lambda where: Capacity(0, None, 2**20))
+    table = ways.ways("cpu", side=16)
+    assert table.note.notna().all() and "noise_floor" in table
+    found = {op: list(table[table.op == op].variant) for op in timing_rows.WAYS}
+    controls = {op: timing_rows.CONTROLS.get(op, ways.CAREFUL) for op in timing_rows.WAYS}
+    assert found == {op: [controls[op], *others] for op, others in timing_rows.WAYS.items()}
+    table = equals.equals("cpu", side=16)
+    assert table.note.notna().all()
+    assert {equals.IN_TURN, equals.AFTER, "12 blocks"} < set(table[table.op == "GEMM"].variant)
 
 
 def test_a_drift_shows_in_halves_and_not_in_turns():
@@ -103,6 +119,15 @@ def test_figures_show_strays_and_widths(tmp_path):
         drawn = figures.strays()
         widths = curve("timing.equals", x="blocks", y="half_width", series="op", fit="power")
     assert "one after the other" in drawn and "<svg" in drawn and "Fitted exponents" in widths
+
+
+def test_equals_that_do_not_stray_at_all_have_a_figure_and_a_verdict(tmp_path, monkeypatch):
+    monkeypatch.setattr(timing_rows, "DRIFT", 0.0)
+    monkeypatch.setattr(timing_rows, "NOISE", 0.0)
+    timing_rows.equals(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        assert "<svg" in figures.strays()
+    assert words(tmp_path, *EQUALS) == ["fails", "fails"]
 
 
 @pytest.mark.parametrize(("half", "blocks"), [(0.01, 300), (0.002, 12), (0.003, 27)])
