@@ -19,8 +19,8 @@ from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
 EAGER, COMPILED, BF16, TEMPLATE = "eager", "compiled", "eager bf16", "Triton template"
-WARM = "gpu_warm"
-SETTLE_S = 0.3  # all variants have run before
+WARM, HALVED = "gpu_warm", "gate, vectors"
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all variants have run before
 # A few tiles of Inductor's own matmul: trying all of them would take a minute.
 TILES = {
     "max_autotune_gemm": True,
@@ -96,7 +96,7 @@ def patterns(
     backend: Backend = "inductor",
     scale: Scale = 1.0,
     iters: Count = 12,
-    budget_s: Seconds = 0.6,
+    budget_s: Seconds = 2.0,
 ) -> pd.DataFrame:
     """Count the kernels of patterns that a compiler may fuse, eager and compiled, and time them.
 
@@ -113,9 +113,12 @@ def patterns(
         table = _fused(cell, each.run, inputs, {COMPILED: each.options}, **how)
         return table.assign(pattern=each.kind)
 
+    def ways(cell: grid.Cell) -> tuple[str, ...]:
+        return (EAGER, COMPILED, BF16) if cell["op"] == HALVED else (EAGER, COMPILED)
+
     (required,) = requirements.patterns(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes) for op in PATTERNS]
-    return _cells(PATTERNS, measure, (EAGER, COMPILED), where, needs)
+    return _cells(PATTERNS, measure, ways, where, needs)
 
 
 # --8<-- [start:matmuls]
@@ -145,7 +148,7 @@ def matmuls(
     backend: Backend = "inductor",
     scale: Scale = 1.0,
     iters: Count = 12,
-    budget_s: Seconds = 1.0,
+    budget_s: Seconds = 2.0,
 ) -> pd.DataFrame:
     """Count the kernels around a matmul: what is fused behind it, before it, and between two.
 
@@ -163,15 +166,19 @@ def matmuls(
         given["few"] = torch.randint(-4, 5, (n, n), device=where, dtype=torch.int8)
         run, takes = MATMULS[cell["op"]]
         inputs = [given[name] for name in takes]
-        options = {COMPILED: {}} | ({} if run is _pair else {TEMPLATE: TILES})
+        options = {way: TILES if way == TEMPLATE else {} for way in ways(cell)[1:]}
         count = 2 if run is _pair else 1
         how = {"flops": count * formulas.matmul_flops(n, n, n), "limit": "matmul bf16"}
         how |= {"backend": backend, "where": where, "iters": iters, "budget_s": budget_s}
         return _fused(cell, run, inputs, options, allowed=2**-5, **how)
 
+    def ways(cell: grid.Cell) -> tuple[str, ...]:
+        pair = MATMULS[cell["op"]][0] is _pair
+        return (EAGER, COMPILED) if pair else (EAGER, COMPILED, TEMPLATE)
+
     (required,) = requirements.matmuls(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes, "bf16") for op in MATMULS]
-    return _cells(MATMULS, measure, (EAGER, COMPILED), where, needs)
+    return _cells(MATMULS, measure, ways, where, needs)
 
 
 def _fused(
@@ -187,7 +194,7 @@ def _fused(
             notes[way] = why
         else:
             calls[way] = call
-    if cell["op"] == "gate, vectors":  # half of the bytes, in place of fewer trips
+    if cell["op"] == HALVED:  # half of the bytes, in place of fewer trips
         calls[BF16] = functools.partial(run, *(each.to(torch.bfloat16) for each in inputs))
     table = _compared(cell["op"], calls, functools.partial(_exact, run, inputs), **how)
     return grid.with_refused(table, cell, notes, quantity=WARM, where=how["where"])

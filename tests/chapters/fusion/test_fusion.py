@@ -1,13 +1,15 @@
 """Fusion without a GPU: chains and patterns at toy size, kernels that are counted, and claims."""
 
 import pytest
+import torch
 
 from anatomy import claims
 from anatomy.chapters.fusion import calculations, figures, fusion, judged, requirements
-from anatomy.chapters.fusion.patterns import PATTERNS
+from anatomy.chapters.fusion.patterns import COMBINED, PATTERNS, tensors
 from anatomy.figures.curriculum import calculations as calculated
 from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
+from anatomy.table.errors import MeasurementError
 from tests.chapters.fusion import fusion_rows
 from tests.fakes import synthetic
 
@@ -62,8 +64,45 @@ def test_a_matmul_that_no_template_takes_says_why(monkeypatch):
 def test_the_options_are_those_of_the_compiler():
     import torch._inductor.config as config
 
-    with config.patch(fusion.TILES | dict(PATTERNS["x.sin(), y.cos(), combo kernels"].options)):
+    with config.patch(fusion.TILES | dict(PATTERNS[COMBINED].options)):
         assert config.combo_kernels and config.max_autotune_gemm_backends == "TRITON"
+
+
+def test_what_is_combined_is_as_small_as_inductor_wants_it():
+    from torch._inductor.codegen.triton_combo_kernel import LARGE_NUMELS
+
+    given = tensors(2048, torch.device("cpu"))
+    sizes = {given[name].numel() for name in PATTERNS[COMBINED].takes}
+    assert sizes == {1024} and requirements.SIDE**2 > LARGE_NUMELS > 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "ways"),
+    [
+        ("patterns", "gate, vectors", ["eager", "compiled", "eager bf16"]),
+        ("patterns", "x / x.sum(-1)", ["eager", "compiled"]),
+        ("matmuls", "relu(a @ b + bias)", ["eager", "compiled", "Triton template"]),
+        ("matmuls", "a @ b @ c", ["eager", "compiled"]),
+    ],
+)
+def test_a_cell_that_fails_has_a_row_for_each_of_its_ways(name, cell, ways, monkeypatch):
+    """Pages and claims read them all, whatever became of them."""
+
+    def refuses(*_, **__):
+        raise MeasurementError("blocks were disturbed")
+
+    few = {cell: getattr(fusion, name.upper())[cell]}
+    monkeypatch.setattr(fusion, name.upper(), few)
+    monkeypatch.setattr(fusion, "compare", refuses)
+    monkeypatch.setattr(fusion.grid, "refusal", lambda call: "")
+    table = getattr(fusion, name)(**TOY, scale=2**-7)
+    assert list(table.variant) == ways and table.note.str.contains("disturbed").all()
+
+
+def test_a_list_without_kernels_is_no_count(tmp_path, monkeypatch):
+    monkeypatch.setitem(fusion_rows.KERNELS, "gate, full w and b", (4, 0))
+    fusion_rows.patterns(tmp_path)
+    assert words(tmp_path, "four-launches-become-one") == ["not measurable here"]
 
 
 def test_what_is_required_grows_with_the_tensor():
@@ -114,7 +153,7 @@ def test_claims_say_what_was_counted_and_timed(page, monkeypatch, tmp_path):
     [
         ("x * row + column", (2, 2), "pointwise-needs-same-shapes", "holds in part"),
         ("softmax by hand", (5, 2), "other-consumers-never-fuse", "holds in part"),
-        ("x.sin(), y.cos(), combo kernels", (2, 2), "nothing-shared-never-fuses", "holds"),
+        (COMBINED, (2, 2), "nothing-shared-never-fuses", "holds"),
         ("x / x.sum()", (2, 1), "reductions-come-first", "fails"),
         ("x.sin(), x.cos()", (2, 2), "siblings-share-their-read", "fails"),
         ("gate, full w and b", (4, 2), "four-launches-become-one", "fails"),
