@@ -78,7 +78,7 @@ def chains(
 
     variants = [f"{way}, {count}" for way in (EAGER, COMPILED) for count in LENGTHS]
     required = requirements.chains(on, scale)
-    return _cells(CHAINS, measure, variants, where, required)
+    return _cells(CHAINS, measure, variants, where, required, ("way", "operations"))
 
 
 def _repeated(operation: Callable[[Tensor], Tensor], count: int) -> Callable[[Tensor], Tensor]:
@@ -212,9 +212,11 @@ def _compared(
     return compare(calls, op=op, settle_cap_s=min(SETTLE_S, budget_s), **how).table
 
 
-def _cells(ops, measure, variants, where: torch.device, required) -> pd.DataFrame:
-    how = {"quantity": WARM, "where": where, "required": required, "promised": ("kernels",)}
-    how |= {"variants": variants, "foreseen": (RuntimeError,)}
+def _cells(
+    ops, measure, variants, where: torch.device, required, promised: Sequence[str] = ()
+) -> pd.DataFrame:
+    how = {"quantity": WARM, "where": where, "required": required}
+    how |= {"variants": variants, "foreseen": (RuntimeError,), "promised": ("kernels", *promised)}
     with torch.no_grad():
         table = grid.measure_cells([{"op": op} for op in ops], measure, **how)
     return grid.with_counts(table, *(each for each in ("bytes", "flops") if each in table))

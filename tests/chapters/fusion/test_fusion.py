@@ -99,6 +99,15 @@ def test_a_cell_that_fails_has_a_row_for_each_of_its_ways(name, cell, ways, monk
     assert list(table.variant) == ways and table.note.str.contains("disturbed").all()
 
 
+def test_chains_that_fail_have_the_columns_of_their_curve(monkeypatch):
+    def refuses(*_, **__):
+        raise MeasurementError("blocks were disturbed")
+
+    monkeypatch.setattr(fusion, "compare", refuses)
+    table = fusion.chains(**TOY, scale=2**-10)
+    assert {"way", "operations", "median_s"} <= set(table.columns) and len(table) == 24
+
+
 def test_a_list_without_kernels_is_no_count(tmp_path, monkeypatch):
     monkeypatch.setitem(fusion_rows.KERNELS, "gate, full w and b", (4, 0))
     fusion_rows.patterns(tmp_path)
