@@ -113,12 +113,9 @@ def patterns(
         table = _fused(cell, each.run, inputs, {COMPILED: each.options}, **how)
         return table.assign(pattern=each.kind)
 
-    def ways(cell: grid.Cell) -> tuple[str, ...]:
-        return (EAGER, COMPILED, BF16) if cell["op"] == HALVED else (EAGER, COMPILED)
-
     (required,) = requirements.patterns(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes) for op in PATTERNS]
-    return _cells(PATTERNS, measure, ways, where, needs)
+    return _cells(PATTERNS, measure, _ways, where, needs)
 
 
 # --8<-- [start:matmuls]
@@ -166,19 +163,21 @@ def matmuls(
         given["few"] = torch.randint(-4, 5, (n, n), device=where, dtype=torch.int8)
         run, takes = MATMULS[cell["op"]]
         inputs = [given[name] for name in takes]
-        options = {way: TILES if way == TEMPLATE else {} for way in ways(cell)[1:]}
+        options = {way: TILES if way == TEMPLATE else {} for way in _ways(cell)[1:]}
         count = 2 if run is _pair else 1
         how = {"flops": count * formulas.matmul_flops(n, n, n), "limit": "matmul bf16"}
         how |= {"backend": backend, "where": where, "iters": iters, "budget_s": budget_s}
         return _fused(cell, run, inputs, options, allowed=2**-5, **how)
 
-    def ways(cell: grid.Cell) -> tuple[str, ...]:
-        pair = MATMULS[cell["op"]][0] is _pair
-        return (EAGER, COMPILED) if pair else (EAGER, COMPILED, TEMPLATE)
-
     (required,) = requirements.matmuls(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes, "bf16") for op in MATMULS]
-    return _cells(MATMULS, measure, ways, where, needs)
+    return _cells(MATMULS, measure, _ways, where, needs)
+
+
+def _ways(cell: grid.Cell) -> tuple[str, ...]:
+    """All that have rows, whatever becomes of them: pages and claims read them."""
+    more = {HALVED: (BF16,)} | {op: (TEMPLATE,) for op in MATMULS if MATMULS[op][0] is not _pair}
+    return EAGER, COMPILED, *more.get(cell["op"], ())
 
 
 def _fused(
@@ -212,9 +211,7 @@ def _compared(
     return compare(calls, op=op, settle_cap_s=min(SETTLE_S, budget_s), **how).table
 
 
-def _cells(
-    ops, measure, variants, where: torch.device, required, promised: Sequence[str] = ()
-) -> pd.DataFrame:
+def _cells(ops, measure, variants, where: torch.device, required, promised=()) -> pd.DataFrame:
     how = {"quantity": WARM, "where": where, "required": required}
     how |= {"variants": variants, "foreseen": (RuntimeError,), "promised": ("kernels", *promised)}
     with torch.no_grad():

@@ -50,8 +50,7 @@ PATTERNS = {
     "x.cos().cos()": Pattern(DOWN, lambda x: x.cos().cos(), ("x",)),
     "x.sin(), x.cos()": Pattern(ACROSS, lambda x: (x.sin(), x.cos()), ("x",)),
     "x.sin(), y.cos()": Pattern(APART, _apart, ("x", "w")),
-    # Of large ones (over 51 million elements) Inductor combines none, for it is launches that this
-    # is to save.
+    # Small, for of tensors of more than 51 million elements Inductor combines none.
     COMBINED: Pattern(APART, _apart, ("few", "others"), {"combo_kernels": True}),
     "x * row + column": Pattern(
         SHAPES, lambda x, row, column: x * row + column, ("x", "row", "column")
