@@ -60,7 +60,7 @@ def calls(
     backend: Literal["inductor", "eager"] = "inductor",
     scale: Scale = 1.0,
     iters: Count = 12,
-    budget_s: Seconds = 2.0,
+    budget_s: Seconds = 4.0,
 ) -> pd.DataFrame:
     """Time a call of one elementwise function in six ways, on a small and on a large input.
 
