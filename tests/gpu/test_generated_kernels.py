@@ -5,6 +5,7 @@ import torch
 
 from anatomy.chapters.capture import capture
 from anatomy.chapters.fusion import fusion, judged
+from anatomy.chapters.fusion.patterns import COMBINED
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 QUICK = {"iters": 2, "budget_s": 0.2}
@@ -34,6 +35,7 @@ def test_every_pattern_lists_its_kernels():
     found = counts(fusion.patterns(**QUICK, scale=2**-2))
     assert all(found[op, way] >= 1 for op in fusion.PATTERNS for way in ("eager", "compiled"))
     assert found["gate, full w and b", "eager"] == 4
+    assert [found[COMBINED, way] for way in ("eager", "compiled")] == [2, 1]
 
 
 def test_a_template_is_found_and_takes_what_follows():

@@ -10,6 +10,7 @@ ATTENTION = Need("attention.backends")
 EAGER, COMPILED, TEMPLATE = "eager", "compiled", "Triton template"
 EPILOGUE, PROLOGUE, PAIR = "relu(a @ b + bias)", "a @ int8.to(bf16)", "a @ b @ c"
 ROWS = ("softmax by hand", "x / x.sum(-1)")
+UNSHARED = ("x.sin(), y.cos()", "x.sin(), y.cos(), 1024 elements, combo kernels")
 WHOLE = ("x / x.sum()", "x / x.sum(), 1024 elements")
 FULL, VECTORS = "gate, full w and b", "gate, vectors"
 NO_LIST = "no kernels were listed: that takes CUPTI, and a GPU"
@@ -18,10 +19,11 @@ FREE = 1.1  # what an operation may add to a chain and still be called free
 
 
 def kernels(row: Row) -> Measured:
-    """Kernels that one call launches."""
-    if units.missing(trusted(row).get("launched")):
+    """Kernels that one call launches; a list without any has lost them."""
+    count = trusted(row).get("launched")
+    if units.missing(count) or not count:
         raise Unmeasured(row.get("note") or NO_LIST)
-    return Measured.counted(row["launched"], "count")
+    return Measured.counted(count, "count")
 
 
 def _several(patterns: Table, *ops: str, way: str = COMPILED) -> Cases:
@@ -99,9 +101,9 @@ def other_consumers_never_fuse(patterns: Table, matmuls: Table) -> Finding:
 
 @claim(PATTERNS)
 def nothing_shared_never_fuses(patterns: Table) -> Finding:
-    """A sine and a cosine of different tensors are two kernels, by default and with the option
-    combo_kernels."""
-    cases = _several(patterns, "x.sin(), y.cos()", "x.sin(), y.cos(), combo kernels")
+    """A sine and a cosine of different tensors are two kernels, large ones by default and small
+    ones with the option combo_kernels."""
+    cases = _several(patterns, *UNSHARED)
     return cases.finding(f"Kernels, compiled: {cases.said()}.")
 
 

@@ -19,8 +19,8 @@ from anatomy.record.declare import experiment
 from anatomy.table import formulas
 
 EAGER, COMPILED, BF16, TEMPLATE = "eager", "compiled", "eager bf16", "Triton template"
-WARM = "gpu_warm"
-SETTLE_S = 0.3  # all variants have run before
+WARM, HALVED = "gpu_warm", "gate, vectors"
+SETTLE_S = 1.0  # of settling, or the budget if that is less; all variants have run before
 # A few tiles of Inductor's own matmul: trying all of them would take a minute.
 TILES = {
     "max_autotune_gemm": True,
@@ -78,7 +78,7 @@ def chains(
 
     variants = [f"{way}, {count}" for way in (EAGER, COMPILED) for count in LENGTHS]
     required = requirements.chains(on, scale)
-    return _cells(CHAINS, measure, variants, where, required)
+    return _cells(CHAINS, measure, variants, where, required, ("way", "operations"))
 
 
 def _repeated(operation: Callable[[Tensor], Tensor], count: int) -> Callable[[Tensor], Tensor]:
@@ -96,7 +96,7 @@ def patterns(
     backend: Backend = "inductor",
     scale: Scale = 1.0,
     iters: Count = 12,
-    budget_s: Seconds = 0.6,
+    budget_s: Seconds = 2.0,
 ) -> pd.DataFrame:
     """Count the kernels of patterns that a compiler may fuse, eager and compiled, and time them.
 
@@ -115,7 +115,7 @@ def patterns(
 
     (required,) = requirements.patterns(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes) for op in PATTERNS]
-    return _cells(PATTERNS, measure, (EAGER, COMPILED), where, needs)
+    return _cells(PATTERNS, measure, _ways, where, needs)
 
 
 # --8<-- [start:matmuls]
@@ -145,7 +145,7 @@ def matmuls(
     backend: Backend = "inductor",
     scale: Scale = 1.0,
     iters: Count = 12,
-    budget_s: Seconds = 1.0,
+    budget_s: Seconds = 2.0,
 ) -> pd.DataFrame:
     """Count the kernels around a matmul: what is fused behind it, before it, and between two.
 
@@ -163,7 +163,7 @@ def matmuls(
         given["few"] = torch.randint(-4, 5, (n, n), device=where, dtype=torch.int8)
         run, takes = MATMULS[cell["op"]]
         inputs = [given[name] for name in takes]
-        options = {COMPILED: {}} | ({} if run is _pair else {TEMPLATE: TILES})
+        options = {way: TILES if way == TEMPLATE else {} for way in _ways(cell)[1:]}
         count = 2 if run is _pair else 1
         how = {"flops": count * formulas.matmul_flops(n, n, n), "limit": "matmul bf16"}
         how |= {"backend": backend, "where": where, "iters": iters, "budget_s": budget_s}
@@ -171,7 +171,13 @@ def matmuls(
 
     (required,) = requirements.matmuls(memory.capacity(where), scale)
     needs = [requirements.Requirement(op, required.bytes, "bf16") for op in MATMULS]
-    return _cells(MATMULS, measure, (EAGER, COMPILED), where, needs)
+    return _cells(MATMULS, measure, _ways, where, needs)
+
+
+def _ways(cell: grid.Cell) -> tuple[str, ...]:
+    """All that have rows, whatever becomes of them: pages and claims read them."""
+    more = {HALVED: (BF16,)} | {op: (TEMPLATE,) for op in MATMULS if MATMULS[op][0] is not _pair}
+    return EAGER, COMPILED, *more.get(cell["op"], ())
 
 
 def _fused(
@@ -187,7 +193,7 @@ def _fused(
             notes[way] = why
         else:
             calls[way] = call
-    if cell["op"] == "gate, vectors":  # half of the bytes, in place of fewer trips
+    if cell["op"] == HALVED:  # half of the bytes, in place of fewer trips
         calls[BF16] = functools.partial(run, *(each.to(torch.bfloat16) for each in inputs))
     table = _compared(cell["op"], calls, functools.partial(_exact, run, inputs), **how)
     return grid.with_refused(table, cell, notes, quantity=WARM, where=how["where"])
@@ -205,9 +211,9 @@ def _compared(
     return compare(calls, op=op, settle_cap_s=min(SETTLE_S, budget_s), **how).table
 
 
-def _cells(ops, measure, variants, where: torch.device, required) -> pd.DataFrame:
-    how = {"quantity": WARM, "where": where, "required": required, "promised": ("kernels",)}
-    how |= {"variants": variants, "foreseen": (RuntimeError,)}
+def _cells(ops, measure, variants, where: torch.device, required, promised=()) -> pd.DataFrame:
+    how = {"quantity": WARM, "where": where, "required": required}
+    how |= {"variants": variants, "foreseen": (RuntimeError,), "promised": ("kernels", *promised)}
     with torch.no_grad():
         table = grid.measure_cells([{"op": op} for op in ops], measure, **how)
     return grid.with_counts(table, *(each for each in ("bytes", "flops") if each in table))

@@ -20,11 +20,13 @@ class Pattern:
 
 
 def tensors(side: int, where: torch.device) -> dict[str, Tensor]:
-    """What patterns take; numbers above 0, so that no sum of them cancels."""
+    """What patterns take; numbers above 0, so that no sum of them cancels. `few` and `others` are
+    1024 of them, or a row if that is shorter."""
     square = {name: torch.rand(side, side, device=where) + 0.5 for name in ("x", "w", "b")}
     rows = torch.randperm(side, device=where)
     return square | {"row": square["w"][0].clone(), "column": square["b"][:, :1].clone(),
-                     "few": square["x"][0, :1024].clone(), "order": rows}  # fmt: skip
+                     "few": square["x"][0, :1024].clone(),
+                     "others": square["w"][0, :1024].clone(), "order": rows}  # fmt: skip
 
 
 def _softmax(x: Tensor) -> Tensor:
@@ -43,11 +45,13 @@ def _apart(x: Tensor, y: Tensor) -> Outputs:
 # Kinds, and the words of the table for them.
 DOWN, ACROSS, APART, SHAPES = "vertical", "horizontal", "nothing shared", "different shapes"
 INTO, ROWS, ALL = "into a reduction", "through row reductions", "through a full reduction"
+COMBINED = "x.sin(), y.cos(), 1024 elements, combo kernels"
 PATTERNS = {
     "x.cos().cos()": Pattern(DOWN, lambda x: x.cos().cos(), ("x",)),
     "x.sin(), x.cos()": Pattern(ACROSS, lambda x: (x.sin(), x.cos()), ("x",)),
     "x.sin(), y.cos()": Pattern(APART, _apart, ("x", "w")),
-    "x.sin(), y.cos(), combo kernels": Pattern(APART, _apart, ("x", "w"), {"combo_kernels": True}),
+    # Small, for of tensors of more than 51 million elements Inductor combines none.
+    COMBINED: Pattern(APART, _apart, ("few", "others"), {"combo_kernels": True}),
     "x * row + column": Pattern(
         SHAPES, lambda x, row, column: x * row + column, ("x", "row", "column")
     ),

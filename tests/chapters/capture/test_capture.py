@@ -1,5 +1,7 @@
 """Graph capture without a GPU: what six ways make of small functions, calls, code, and claims."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 
@@ -73,6 +75,22 @@ def test_calls_of_all_ways_are_timed_and_one_that_refuses_says_why(monkeypatch):
     assert timed.drop("jit.script").median_s.gt(0).all()
     setup_s = timed.setup_s
     assert setup_s["eager"] is None and setup_s.drop(["eager", "jit.script"]).gt(0).all()
+
+
+def test_what_was_set_up_without_caches_is_what_is_timed(monkeypatch):
+    """A way that is forgotten after it was set up would be compiled again, from the cache."""
+    seen, compare = [], capture.compare
+    noted = {"set up": nullcontext, "timed": compare, "forgotten": lambda where: None}
+    watched = {
+        said: lambda *a, said=said, act=act, **b: seen.append(said) or act(*a, **b)
+        for said, act in noted.items()
+    }
+    monkeypatch.setattr(capture, "ELEMENTS", {"small input": 2**10})
+    monkeypatch.setattr(capture, "without_caches", watched["set up"])
+    monkeypatch.setattr(capture, "compare", watched["timed"])
+    monkeypatch.setattr(capture.grid, "give_back", watched["forgotten"])
+    capture.calls("cpu", backend="eager", scale=0.1, iters=2, budget_s=0.05)
+    assert seen == ["set up"] * len(WAYS) + ["timed", "forgotten"]
 
 
 def test_the_code_is_cut_to_the_kernel_and_its_call():

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from anatomy.chapters.fusion.fusion import BF16, COMPILED, EAGER, TEMPLATE
-from anatomy.chapters.fusion.patterns import PATTERNS
+from anatomy.chapters.fusion.patterns import COMBINED, PATTERNS
 from anatomy.chapters.fusion.requirements import CHAINS, LENGTHS
 from tests.fakes import synthetic
 
@@ -16,7 +16,7 @@ KERNELS = {
     "x.cos().cos()": (2, 1),
     "x.sin(), x.cos()": (2, 1),
     "x.sin(), y.cos()": (2, 2),
-    "x.sin(), y.cos(), combo kernels": (2, 1),
+    COMBINED: (2, 1),
     "x * row + column": (2, 1),
     "x[order].sin()": (2, 1),
     "(x * x).sum(-1)": (2, 1),
@@ -61,7 +61,7 @@ def patterns(root: Path, **params: Any) -> Path:
     """A recording of `fusion.patterns`."""
     rows = []
     for op, (eager, compiled) in KERNELS.items():
-        slower = {COMPILED: 1 / SPEED.get(op, eager / compiled)}
+        slower = {COMPILED: 1 / SPEED.get(op, eager / max(compiled, 1))}
         slower |= {BF16: 0.5} if op == "gate, vectors" else {}
         table = synthetic.compared(op, "gpu_warm", 4e-4, slower, control=EAGER)
         for row in table:

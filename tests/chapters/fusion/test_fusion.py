@@ -1,13 +1,15 @@
 """Fusion without a GPU: chains and patterns at toy size, kernels that are counted, and claims."""
 
 import pytest
+import torch
 
 from anatomy import claims
 from anatomy.chapters.fusion import calculations, figures, fusion, judged, requirements
-from anatomy.chapters.fusion.patterns import PATTERNS
+from anatomy.chapters.fusion.patterns import COMBINED, PATTERNS, tensors
 from anatomy.figures.curriculum import calculations as calculated
 from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
+from anatomy.table.errors import MeasurementError
 from tests.chapters.fusion import fusion_rows
 from tests.fakes import synthetic
 
@@ -62,8 +64,38 @@ def test_a_matmul_that_no_template_takes_says_why(monkeypatch):
 def test_the_options_are_those_of_the_compiler():
     import torch._inductor.config as config
 
-    with config.patch(fusion.TILES | dict(PATTERNS["x.sin(), y.cos(), combo kernels"].options)):
+    with config.patch(fusion.TILES | dict(PATTERNS[COMBINED].options)):
         assert config.combo_kernels and config.max_autotune_gemm_backends == "TRITON"
+
+
+def test_what_is_combined_is_as_small_as_inductor_wants_it():
+    from torch._inductor.codegen.triton_combo_kernel import LARGE_NUMELS
+
+    given = tensors(2048, torch.device("cpu"))
+    sizes = {given[name].numel() for name in PATTERNS[COMBINED].takes}
+    assert sizes == {1024} and requirements.SIDE**2 > LARGE_NUMELS > 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "ways"),
+    [
+        ("patterns", "gate, vectors", ["eager", "compiled", "eager bf16"]),
+        ("matmuls", "relu(a @ b + bias)", ["eager", "compiled", "Triton template"]),
+        ("matmuls", "a @ b @ c", ["eager", "compiled"]),
+        ("chains", "cosines", [f"{way}, {n}" for way in ("eager", "compiled") for n in (1, 4)]),
+    ],
+)
+def test_a_cell_that_fails_has_what_pages_and_claims_read_of_it(name, cell, ways, monkeypatch):
+    def refuses(*_, **__):
+        raise MeasurementError("blocks were disturbed")
+
+    monkeypatch.setattr(fusion, "PATTERNS", {"gate, vectors": PATTERNS["gate, vectors"]})
+    monkeypatch.setattr(fusion, "LENGTHS", (1, 4))
+    monkeypatch.setattr(fusion, "compare", refuses)
+    monkeypatch.setattr(fusion.grid, "refusal", lambda call: "")
+    table = getattr(fusion, name)(**TOY, scale=2**-10)
+    assert list(table[table.op == cell].variant) == ways and table.note.str.contains("dist").all()
+    assert name != "chains" or {"way", "operations", "median_s"} <= set(table.columns)
 
 
 def test_what_is_required_grows_with_the_tensor():
@@ -114,10 +146,11 @@ def test_claims_say_what_was_counted_and_timed(page, monkeypatch, tmp_path):
     [
         ("x * row + column", (2, 2), "pointwise-needs-same-shapes", "holds in part"),
         ("softmax by hand", (5, 2), "other-consumers-never-fuse", "holds in part"),
-        ("x.sin(), y.cos(), combo kernels", (2, 2), "nothing-shared-never-fuses", "holds"),
+        (COMBINED, (2, 2), "nothing-shared-never-fuses", "holds"),
         ("x / x.sum()", (2, 1), "reductions-come-first", "fails"),
         ("x.sin(), x.cos()", (2, 2), "siblings-share-their-read", "fails"),
         ("gate, full w and b", (4, 2), "four-launches-become-one", "fails"),
+        ("gate, full w and b", (4, 0), "four-launches-become-one", "not measurable here"),
     ],
 )
 def test_another_count_turns_a_claim(op, counts, name, word, tmp_path, monkeypatch):
