@@ -12,7 +12,7 @@ TRACE, SCRIPT, FX, EXPORT, COMPILE = (
 )  # fmt: skip
 ON_DATA = ("if on a tensor", "while on a tensor")
 BRANCHES = (*ON_DATA, "if on a shape")
-RIGHT = ("right", "graph break")
+RIGHT = ("right", "graph break", "left to Python")
 SMALL, LARGE = "small input", "large input"
 NEARLY = 1.05  # as fast, to who waits for it
 # What each language calls what the code of x.cos().cos() does.

@@ -17,6 +17,7 @@ BRANCH = "if on a tensor"
 CHIPS = {
     "right": ("right", "holds"),
     "graph break": ("break", "holds in part"),
+    "left to Python": ("Python", "holds in part"),
     "wrong answer": ("wrong", "fails"),
     "print lost": ("no print", "fails"),
     "error": ("error", "inconclusive"),
@@ -65,7 +66,7 @@ def _lanes(sheet: Canvas, said: dict[str, str]) -> None:
     top = 0.0
     for way, (pieces, how) in KEPT.items():
         outcome = said[way]
-        good = outcome.startswith(("right", "graph break"))
+        good = outcome.startswith(("right", "graph break", "left to Python"))
         sheet.words(1, top + 14, way, bold=True, code=True)
         sheet.words(sheet.width - 1, top + 14, outcome, bold=True, anchor="end",
                     colour=GOOD if good else BAD)  # fmt: skip

@@ -101,8 +101,9 @@ WAYS: dict[str, Callable] = {
 
 
 class Tried(NamedTuple):
-    """What became of a function: `outcome` is `right`, `graph break` (right, in pieces), `wrong
-    answer`, `print lost` or `error`; an `error` came at `capture` or at a `call`."""
+    """What became of a function: `outcome` is `right`, `graph break` (right, in pieces), `left to
+    Python` (right, and no graph of it runs), `wrong answer`, `print lost` or `error`; an `error`
+    came at `capture` or at a `call`."""
 
     outcome: str
     stage: str | None = None
@@ -119,18 +120,21 @@ def inputs(name: str, device: str | torch.device) -> tuple[Tensor, Tensor]:
 
 def tried(name: str, way: str, device: str | torch.device = "cpu") -> Tried:
     """Capture a function by a way with its first input, and call what came out with both."""
-    function, given, breaks = FUNCTIONS[name], inputs(name, device), None
+    function, given, ran, whole = FUNCTIONS[name], inputs(name, device), None, True
     FACTOR["now"] = 2.0
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 if way == "compile":
-                    breaks = _breaks(function, given[0].clone())
+                    ran, whole = _pieces(function, given[0])
                 captured = WAYS[way](function, given[0].clone())
         except Exception as error:
             return Tried("error", "capture", error, deprecated=_deprecated(said))
-        outcome, stage, why = "graph break" if breaks else "right", None, None
+        outcome, stage, why = "right", None, None
+        if not whole:
+            outcome = "graph break" if ran else "left to Python"
+        breaks = None if ran is None else max(ran - 1, int(ran and not whole))
         for FACTOR["now"], x in zip((2.0, 3.0), given, strict=True):
             wanted, printed = _heard(function, x)
             try:
@@ -145,13 +149,28 @@ def tried(name: str, way: str, device: str | torch.device = "cpu") -> Tried:
     return Tried(outcome, stage, why, breaks, _deprecated(said))
 
 
-def _breaks(function: Callable, x: Tensor) -> int:
-    import torch._dynamo
+def _pieces(function: Callable, x: Tensor) -> tuple[int, bool]:
+    """How many graphs run in a call of the compiled function, and whether one holds all of it."""
+    ran = 0
+
+    def counted(graph: Callable, inputs: list) -> Callable:
+        def run(*given: Tensor):
+            nonlocal ran
+            ran += 1
+            return graph(*given)
+
+        return run
 
     torch.compiler.reset()  # else graphs of another function's turn count
-    found = torch._dynamo.explain(function)(x)
+    torch.compile(function, backend=counted)(x.clone())
     torch.compiler.reset()
-    return max(found.graph_break_count, int(found.graph_count != 1))
+    try:  # Python may go on where the only graph ends
+        torch.compile(function, backend="eager", fullgraph=True)(x.clone())
+    except Exception:  # of many kinds: whatever it could not follow
+        return ran, False
+    finally:
+        torch.compiler.reset()
+    return ran, ran == 1
 
 
 def _heard(call: Callable, x: Tensor) -> tuple[Tensor, str]:

@@ -50,6 +50,39 @@ def test_a_function_is_right_only_where_what_it_prints_is_too(monkeypatch):
     assert script.tried("print", "eager").outcome == "wrong answer"
 
 
+@pytest.mark.parametrize(
+    ("ran", "whole", "outcome", "breaks"),
+    [
+        (1, True, "right", 0),
+        (1, False, "graph break", 1),
+        (3, False, "graph break", 2),
+        (0, False, "left to Python", 0),
+    ],
+)
+def test_a_compiled_function_is_whole_in_pieces_or_not_compiled(
+    ran, whole, outcome, breaks, monkeypatch
+):
+    script = capture.ways()
+    monkeypatch.setattr(script, "_pieces", lambda function, x: (ran, whole))
+    found = script.tried("list of functions", "compile")
+    assert (found.outcome, found.breaks) == (outcome, breaks)
+
+
+def test_graphs_are_counted_where_they_run():
+    def jumps(x):
+        y = x.sin()
+        return y.cos() if y.sum() > 0 else y
+
+    def leaves(x):
+        torch._dynamo.graph_break()
+        return x
+
+    script, x = capture.ways(), torch.ones(4)
+    assert script._pieces(torch.sin, x) == (1, True)
+    assert script._pieces(jumps, x) == (2, False)
+    assert script._pieces(leaves, x) == (0, False)
+
+
 def test_the_catalogue_has_a_row_for_each_function_and_way(monkeypatch):
     script = capture.ways()
     few = {"list of functions": script.FUNCTIONS["list of functions"]}
