@@ -46,7 +46,7 @@ def chains(
     backend: Backend = "inductor",
     scale: Scale = 1.0,
     iters: Count = 12,
-    budget_s: Seconds = 3.0,
+    budget_s: Seconds = 8.0,
 ) -> pd.DataFrame:
     """Time chains of 1 to 32 elementwise operations, eager and compiled, and count their kernels.
 

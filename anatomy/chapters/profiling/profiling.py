@@ -43,7 +43,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 AGAIN = f"{OFF} (again)"
 # Steps of one profile that are timed, after one that is not; rounds at the least, and seconds of a
 # step after which no further one is begun.
-STEPS, FEWEST_ROUNDS, BUDGET_S = 4, 6, 8.0
+STEPS, FEWEST_ROUNDS, BUDGET_S = 4, 6, 16.0
 WARM_UPS = 5
 # Columns of the table of operators, and what the profiler calls them; it counts microseconds.
 TIMES = {
@@ -82,7 +82,7 @@ def training_step(op: str, where: torch.device, scale: float = 1.0) -> Step:
 
 
 @experiment("profiling.overhead", page=PAGE, command="profiling-overhead", timeout_s=200)
-def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 8) -> pd.DataFrame:
+def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 16) -> pd.DataFrame:
     """Time a host-bound and a GPU-bound training step under the profiler, option by option.
 
     Args:
