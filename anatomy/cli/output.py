@@ -50,11 +50,17 @@ def _write(text: str) -> None:
 
 
 def table(
-    heads: Iterable[str], lines: Iterable[Sequence[str | None]], title: str | None = None
+    heads: Iterable[str],
+    lines: Iterable[Sequence[str | None]],
+    title: str | None = None,
+    same: str = "",
 ) -> Table:
-    """A table for a terminal; `#` begins the heading of numbers, and None shows as a dash."""
+    """A table for a terminal; `#` begins the heading of numbers, and None shows as a dash. `same`
+    stands below it: what holds for each row."""
     box = SIMPLE if title else None
-    made = Table(title=title and harmless(title), title_justify="left", box=box, pad_edge=False)
+    below = f"In each row: {harmless(same)}." if same else None
+    sides = {"title_justify": "left", "caption_justify": "left"}
+    made = Table(title=title and harmless(title), caption=below, box=box, pad_edge=False, **sides)
     for head in heads:
         justify = "right" if head.startswith("#") else "left"
         made.add_column(harmless(head.removeprefix("#")), justify=justify)
@@ -63,13 +69,15 @@ def table(
     return made
 
 
+def terminal_width() -> int:
+    """Characters of a line on standard output; a pipe has no width, and its reader can cut."""
+    return Console().width if sys.stdout.isatty() else 200
+
+
 def show(*parts: RenderableType) -> None:
     """Print tables and text in colour where standard output is a terminal and NO_COLOR is unset."""
-    terminal = sys.stdout.isatty()
-    width = None if terminal else 200  # a pipe has no width; its reader can cut
-    console = Console(
-        file=io.StringIO(), force_terminal=terminal, width=width, highlight=False, markup=False
-    )
+    how = {"force_terminal": sys.stdout.isatty(), "highlight": False, "markup": False}
+    console = Console(file=io.StringIO(), width=terminal_width(), **how)
     for part in parts:
         console.print(harmless(part) if isinstance(part, str) else part)
     _write("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from anatomy.cli.output import table
+from anatomy.cli.output import table, terminal_width
 from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
 from anatomy.judge.printing import aligned
@@ -20,6 +20,7 @@ TITLES = {
     "layer_norm": "LayerNorm timing (F.layer_norm)",
     "layer_norm_chain": "LayerNorm-ish timing (the hand-written chain)",
 }
+GAP = 3  # characters between columns
 LINE_BYTES = 128  # the first L2 line boundary that an offset is held against, in bytes
 # Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
 HIDDEN = columns.aside(columns.ALWAYS, columns.TERMINAL)
@@ -165,11 +166,39 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
         shown = [name for name in names if name not in HIDDEN and measured[name]]
         first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
         shown = first + [name for name in shown if name not in first]
+        cells = {name: [_table_cell(row, name) for row in full] for name in shown}
+        same = {n: all_[0] for n, all_ in cells.items() if n not in first and _alike(all_)}
+        shown = [name for name in shown if name not in same]
         numbers = {name for name in shown if not isinstance(measured[name][0], str)}
-        heads = (f"{'#' if name in numbers else ''}{rows.heading(name)}" for name in shown)
-        lines = [[_table_cell(row, name) for name in shown] for row in full]
-        made.append(table(heads, lines, rows.group_name(op, quantity) or None))
+        below = ", ".join(f"{rows.heading(name)} {cell}" for name, cell in same.items())
+        title = rows.group_name(op, quantity) or None
+        parts = _side_by_side(shown, cells)
+        for part in parts:
+            heads = (f"{'#' if name in numbers else ''}{rows.heading(name)}" for name in part)
+            lines = zip(*(cells[name] for name in part), strict=True)
+            more = f"{title}, further columns" if title and part != parts[0] else title
+            made.append(table(heads, lines, more, below if part == parts[-1] else ""))
     return made
+
+
+def _side_by_side(names: Sequence[str], cells: Mapping[str, Sequence]) -> list[list[str]]:
+    """The columns in parts that fit the terminal, each of them behind the first column."""
+    first, *others = names
+    lines = {n: "\n".join((rows.heading(n), *filter(None, cells[n]))) for n in names}
+    wide = {n: GAP + max(map(len, lines[n].splitlines())) for n in names}
+    parts, used = [[first]], wide[first]
+    for name in others:
+        if used + wide[name] > terminal_width() and len(parts[-1]) > 1:
+            parts.append([first])
+            used = wide[first]
+        parts[-1].append(name)
+        used += wide[name]
+    return parts
+
+
+def _alike(cells: Sequence[str | None]) -> bool:
+    """Whether a column needs no room: each of its rows, which are several, has the same to say."""
+    return len(cells) > 1 and len(set(cells)) == 1
 
 
 def _table_cell(row: Mapping[str, Any], name: str) -> str | None:

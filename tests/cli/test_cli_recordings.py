@@ -5,12 +5,13 @@ import io
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from anatomy import cli
 from anatomy.cli import recordings as cli_recordings
-from anatomy.cli import targets
+from anatomy.cli import targets, text
 from anatomy.machine import driver, host
 from anatomy.record import reach, recorder, recording, signatures
 from anatomy.record.provenance.codehash import SCHEME, code_hash
@@ -207,6 +208,23 @@ def test_show_prints_a_recorded_table(run, root, toylab):
     assert "33 µs [32, 34]" in out and "FP8 needs sm_89." in out
     assert "The clock fell by 3 % (power cap)." in out
     assert json.loads(run("show", "toy.fine", "--size", 8, "--format", "json")[1])["rows"]
+
+
+def test_a_table_too_wide_goes_on_below_and_what_all_rows_share_is_said_once(monkeypatch):
+    found = [
+        {"op": "sum", "quantity": "gpu_warm", "variant": name, "median_s": 1e-6 * size, "m": 64}
+        | {"dtype": name, "note": f"{name} has much to say of itself"}
+        for name, size in (("fp16", 2), ("fp32", 4))
+    ]
+    for width, parts in ((200, 1), (40, 2)):
+        monkeypatch.setattr(text, "terminal_width", lambda width=width: width)
+        made = text.tables(SimpleNamespace(rows=found))
+        assert len(made) == parts
+        assert all([*each.columns[0].cells] == ["fp16", "fp32"] for each in made)
+        heads = [column.header for each in made for column in each.columns]
+        assert "m" not in heads and len(heads) == 3 + parts  # the first column leads each part
+        assert made[-1].caption == "In each row: m 64."
+        assert not any(each.caption for each in made[:-1])
 
 
 def test_show_says_what_is_recorded_instead(run, root, toylab):
