@@ -165,6 +165,7 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
         measured = {n: [row[n] for row in full if not units.missing(row.get(n))] for n in names}
         shown = [name for name in names if name not in HIDDEN and measured[name]]
         first = [n for n in ("variant", "median_s", "ratio", "verdict") if n in shown]
+        first = first or list(filter(columns.identifies, shown))
         shown = first + [name for name in shown if name not in first]
         cells = {name: [_table_cell(row, name) for row in full] for name in shown}
         same = {n: all_[0] for n, all_ in cells.items() if n not in first and _alike(all_)}
