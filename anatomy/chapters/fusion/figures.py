@@ -45,6 +45,7 @@ DRAWN: dict[str, tuple[Kernels, tuple[Kernels, ...]]] = {
 }  # fmt: skip
 
 
+FEW = ", 1024 elements"
 # Trips of the large tensor, eager and where all that may share a kernel does; none of those that
 # wait for launches. A row, a column and the sums of rows are too few to count.
 TRIPS = {
@@ -133,16 +134,17 @@ def counted(*, caption: str | None = None) -> str:
         for op in rows.names(table, "op"):
             pair = rows.select(table, op=op, variants=[EAGER, COMPILED])
             counts = [row.get("launched") for row in pair]
-            cells = [tables.NONE if units.missing(each) else f"{each:g}" for each in counts]
+            counted = [tables.NONE if units.missing(each) else f"{each:g}" for each in counts]
             compiled = pair[-1]
             known = not units.missing(compiled.get("ratio"))
             gain = rows.speed_in_words(rows.derived(compiled, None), "ratio") if known else "—"
             before, after = TRIPS.get(op, (0, 0))
             trips = f"{before}/{after} = {before / after:.3g}×" if after else tables.NONE
             kind = compiled.get("pattern") or ""
-            lines.append([kind, tables.code(op), *cells, trips, gain])
-        heads = ["kind", "pattern", "#eager kernels", "#compiled", "#trips promise"]
-        heads.append("compiled it is")
+            line, few, more = op.partition(FEW)  # what comes after is said of it, and is no code
+            pattern = f"{tables.code(line)}{few}{more}"
+            lines.append([kind, pattern, " → ".join(counted), trips, gain])
+        heads = ["kind", "pattern", "#kernels", "#trips promise", "compiled it is"]
         return tables.listed(heads, lines, "Kernels of each pattern", "patterns")
 
     return framing.exhibit(found, caption, draw)
