@@ -11,6 +11,7 @@ from anatomy.chapters.profiling.profiling import AGAIN, BOTH, OFF, SMALL
 from anatomy.figures.diagrams.timelines import timeline
 from anatomy.page import show
 from anatomy.record.showing import using
+from anatomy.table.errors import UnknownName
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
 
@@ -142,7 +143,11 @@ def test_rows_are_placed_by_their_own_time_on_their_side(tmp_path):
     rows = synthetic.showing(tmp_path).find("profiling.averages").recording.rows
     places = {row["variant"]: (row.get("host_place"), row.get("kernel_place")) for row in rows}
     assert places["cudaLaunchKernel"] == (1, None) and places["void gemm()"] == (None, 1)
-    assert rows[0]["host_self_share"] == pytest.approx(3 / 8)
+    with using(synthetic.showing(tmp_path)):
+        drawn = show("profiling.averages", columns=["short_name"], first=("host_place", 2))
+        with pytest.raises(UnknownName):
+            show("profiling.averages", first=("place", 2))
+    assert drawn.index("cudaLaunchKernel") < drawn.index("aten::mm") and "gemm" not in drawn
 
 
 def test_kernels_have_names_that_fit_a_line_and_say_what_they_apply(tmp_path, monkeypatch):
@@ -166,3 +171,4 @@ def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
 def test_exercises_are_calculated():
     assert calculations.trace_of_ten_thousand_steps(3e5) == pytest.approx(3e9)
     assert calculations.faster_without_idling(0.75) == pytest.approx(4)
+    assert calculations.gaps(0.75, 4e-3) == pytest.approx(3e-3)
