@@ -76,6 +76,10 @@ def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], most: int) -> 
             middle = sum(ends) / 2
             sheet.words(middle, top + HIGH + 14, name, anchor="middle", size=11, colour=MUTED)
         began = row["died_event"]
+    total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
+    peak = LEFT + total.index(most) * across
+    text = f"{units.byte_count(most)} at most"
+    sheet.words(peak, top - 4, text, anchor="middle", size=11, bold=True)
     sheet.space(2)
 
 
