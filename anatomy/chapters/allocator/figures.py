@@ -49,7 +49,7 @@ def memory_of_a_step(*, caption: str | None = None) -> str:
 
 def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], most: int) -> None:
     kinds = {kind: KINDS[kind] for kind in reversed(by_kind)}  # as they lie, from above
-    top = sheet.key(12, kinds)[1] + 12
+    top = sheet.key(12, kinds)[1] + 24  # the peak is named above the plot
     count = parts[-1]["died_event"]
     across, up = (sheet.width - LEFT - 2) / count, HIGH / most
     step = round_step(most / 2**20, 4) * 2**20

@@ -75,7 +75,7 @@ def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
         top = sheet.height + 24
         up, across = HIGH / (high - low), (sheet.width - LEFT - 2) / len(each)
         sheet.words(0, top - 10, row["op"], bold=True)
-        said = f"{len(row['samples_s'])} samples, a step for each dozen: its median over all"
+        said = f"{len(row['samples_s'])} samples, medians of {DOZEN}, over that of all"
         sheet.words(sheet.width, top - 10, said, size=11, colour=MUTED, anchor="end")
         step = round_step(high - low, 4)
         for number in range(-int((1 - low) / step), int((high - 1) / step) + 1):

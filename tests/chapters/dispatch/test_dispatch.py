@@ -135,6 +135,15 @@ def test_keys_are_drawn_in_order_with_the_time_of_a_call(tmp_path):
     assert drawn.index(">AutocastCUDA<") < drawn.index(">AutogradCUDA<") < drawn.index(">CUDA<")
 
 
+def test_a_time_that_was_not_told_apart_says_so(tmp_path, monkeypatch):
+    monkeypatch.setitem(dispatch_rows.SLOWER, "autocast", 1.0)
+    monkeypatch.setitem(dispatch_rows.SLOWER, "custom op", 3.0)
+    dispatch_rows.calls(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        same, slower = (figures.ways({name: name}) for name in ("autocast", "custom op"))
+    assert "not told apart" in same and "not told apart" not in slower
+
+
 @pytest.mark.parametrize(("call", "tokens"), [(4e-6, 195), (1e-6, 781)])
 def test_a_token_waits_for_all_its_calls(call, tokens):
     assert calculations.tokens_at_the_pace_of_calls(call) == tokens

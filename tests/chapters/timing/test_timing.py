@@ -121,6 +121,14 @@ def test_figures_show_strays_and_widths(tmp_path):
     assert "one after the other" in drawn and "<svg" in drawn and "Fitted exponents" in widths
 
 
+def test_samples_are_drawn_in_order_over_the_median_of_all(tmp_path):
+    timing_rows.equals(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        drawn = figures.in_order()
+    assert "GEMM: medians of 12 from 0.9" in drawn and "960 samples" in drawn
+    assert ">1.00×<" in drawn and drawn.count("<polyline") > 4
+
+
 def test_equals_that_do_not_stray_at_all_have_a_figure_and_a_verdict(tmp_path, monkeypatch):
     monkeypatch.setattr(timing_rows, "DRIFT", 0.0)
     monkeypatch.setattr(timing_rows, "NOISE", 0.0)
