@@ -53,12 +53,16 @@ for guess, size in ((small_guess, "small"), (large_guess, "large")):
 # much of that does the CPU need to ask for it?
 
 # %%
-asked = {"rows": ["one step"], "columns": ["op", "median_s"]}
+asked = {"rows": ["one step"], "columns": ["variant", "median_s"]}
 loops.show(quantity="host_enqueue", **asked, caption="What the CPU takes to ask for a step.")
 
 # %%
-each = {"rows": ["no readback", "item each step"], "columns": ["op", "variant", "step_s", "wait_s"]}
-loops.show(quantity="step_wall", **each, caption="One step, and what the readback adds to it: below 0 is noise.")
+each = {"rows": ["no readback", "item each step"], "columns": ["variant", "step_s", "wait_s"]}
+loops.show(
+    quantity="step_wall",
+    **each,
+    caption="One step, and what the readback adds to it: below 0 is noise.",
+)
 
 # %% [markdown]
 # <details><summary>Which loop can lose something?</summary>
