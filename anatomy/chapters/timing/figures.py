@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
+from anatomy.chapters.timing.judged import HALF, windows
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
@@ -15,7 +16,6 @@ from anatomy.table import units
 
 COLUMNS = ("variant", "stray", "pairs")
 LEAST = 1e-3  # percent: samples have five digits, and an axis of logarithms has no 0
-DOZEN = 12  # samples of each side of a comparison
 HIGH, LEFT = 90.0, 48.0  # pixels of a panel, and what is left of it for its axis
 
 
@@ -52,30 +52,21 @@ def in_order(*, caption: str | None = None) -> str:
         table = [row for row in found.recording.rows if row.get("samples_s")]
         if not table:
             return spans.gap_because(found.recording.rows[0].get("note") or "not measured")
-        label = "; ".join(
-            f"{row['op']}: medians of {DOZEN} from {min(each):.2f} to {max(each):.2f} of all"
-            for row in table
-            for each in [_dozens(row["samples_s"])]
-        )
-        return canvas.both(lambda sheet: _panels(sheet, table), f"{label}.")
+        label = f"Medians of {HALF} samples over the median of all, in order."
+        return canvas.both(lambda sheet: _panels(sheet, table), label)
 
     return framing.exhibit(found, caption, draw)
 
 
-def _dozens(samples: Sequence[float]) -> list[float]:
-    """The median of each dozen over the median of all."""
-    starts = range(0, len(samples) - DOZEN + 1, DOZEN)
-    return [median(samples[at : at + DOZEN]) / median(samples) for at in starts]
-
-
 def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
     for row in table:
-        each = _dozens(row["samples_s"])
+        samples = row["samples_s"]
+        each = [median(dozen) / median(samples) for dozen in windows(samples, HALF)]
         low, high = min(*each, 0.95), max(*each, 1.05)
         top = sheet.height + 24
         up, across = HIGH / (high - low), (sheet.width - LEFT - 2) / len(each)
         sheet.words(0, top - 10, row["op"], bold=True)
-        said = f"{len(row['samples_s'])} samples, medians of {DOZEN}, over that of all"
+        said = f"{len(samples)} samples, medians of {HALF}, over that of all"
         sheet.words(sheet.width, top - 10, said, size=11, colour=MUTED, anchor="end")
         step = round_step(high - low, 4)
         for number in range(-int((1 - low) / step), int((high - 1) / step) + 1):
@@ -83,11 +74,8 @@ def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
             sheet.line((LEFT, y), (sheet.width, y), colour=look, thick=1)
             text = f"{1 + number * step:.2f}×"
             sheet.words(LEFT - 6, y + 4, text, anchor="end", size=11, colour=MUTED)
-        points = [
-            (LEFT + place * across, top + (high - value) * up)
-            for at, value in enumerate(each)
-            for place in (at, at + 1)
-        ]
+        steps = ((at + end, value) for at, value in enumerate(each) for end in (0, 1))
+        points = ((LEFT + at * across, top + (high - value) * up) for at, value in steps)
         sheet.line(*points, colour=GOOD, thick=2)
         sheet.space(top + HIGH + 8 - sheet.height)
     sheet.words(LEFT, sheet.height + 12, "in the order they were taken →", size=11, colour=MUTED)
