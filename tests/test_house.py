@@ -78,7 +78,7 @@ DEARER = {
     "allocator": (705, 295),
     "capture": (525, 285),
     "coalescing": (450, 200),
-    "dispatch": (450, 190),
+    "dispatch": (450, 191),
     "fusion": (715, 300),  # eleven statements of the ledger among its claims
     "launches": (390, 230),
     "memory_ladder": (630, 250),
@@ -86,7 +86,7 @@ DEARER = {
     "profiling": (430, 240),
     "reflection": (535, 290),  # a map and a quiz; its experiment is the least of it
     "roofline": (1220, 600),  # for three days
-    "timing": (460, 195),
+    "timing": (505, 200),  # a picture of all samples in order
 }
 
 
