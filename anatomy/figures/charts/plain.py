@@ -151,7 +151,7 @@ def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Sp
     where = grammar.legend(kinds, width, title=series, symbolSize=60, titleOrient="left", offset=12)
     colour, shape = grammar.series(kinds, where)
     ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], "time / control (95% interval)"
-    how = grammar.ratio_axis(ends, 0.06, 0.06, 5, title, (floor, PANEL))
+    how = grammar.ratio_axis(ends, 0.06, 0.12, 5, title, (floor, PANEL))
     how["axis"].grid = True  # a layer without an axis of its own would take it away
     y = alt.Y("value:Q", **how)
     steps, axis = grammar.members(cells, "by"), alt.Axis(labelAngle=0, grid=False)
@@ -185,7 +185,9 @@ def _said(cells: Data) -> Data:
             above[cell["variant"]] = value
             told.append(id(cell))
     return [
-        cell | {"said": f"{units.significant(cell['value'], 2)}×" if id(cell) in told else ""}
+        cell | {"said": units.ratio(*map(cell.get, ("value", "low", "high")), most=3)}
+        if id(cell) in told
+        else cell | {"said": ""}
         for cell in cells
     ]
 
