@@ -81,8 +81,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
     `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
     kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
-    byte: on a desk each has its `name` beside it, on a phone its `number`. They have the colours of
-    their `series`, where they have any: the roofs'."""
+    byte: on a desk each has its `name` beside it, on a phone its `number`. They have the colour of the
+    roof that is their `series`, where they have one."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     lowest = min((point["at"] for point in points), default=left)
@@ -135,7 +135,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
             words.append(
                 labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
             )
-        shade = colour if "series" in points[0] else alt.value(grammar.TEXT)
+        roofed = f"indexof({json.dumps(names)}, datum.series) >= 0"
+        shade = alt.condition(roofed, colour, alt.value(grammar.TEXT))
         ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
         for each in filter(None, (limits, steeper)):
             highest = max(grammar.ends_of(roofs, "peak"))
