@@ -81,8 +81,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
     `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
     kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
-    byte: on a desk each has its `name` beside it, on a phone its `number`. They have the colour of the
-    roof that is their `series`, where they have one."""
+    byte: on a desk each has its `name` beside it, on a phone its `number`. A mark has the colour of
+    the roof that is its `series`, where it has one."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     lowest = min((point["at"] for point in points), default=left)
