@@ -55,7 +55,7 @@ class Worth(NamedTuple):
 def worths(*, caption: str | None = None) -> str:
     """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, above the
     line and a diamond where it was host-bound before, with its interval, and what was promised as a
-    grey bar. Beside a technique stands the middle one of its cases where the GPU was the bottleneck.
+    grey bar. Beside a technique stands the middle of its cases where the GPU was the bottleneck.
 
         worths(caption="Each mark is one model or size.")
     """
