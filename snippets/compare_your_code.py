@@ -11,7 +11,7 @@ from anatomy import compare
 
 on_gpu = torch.cuda.is_available()
 device = "cuda:0" if on_gpu else "cpu"
-side = 4096 if on_gpu else 256  # a CPU shows the form, in seconds
+side = 4096 if on_gpu else 256  # on a CPU: seconds
 dtype = torch.bfloat16 if on_gpu else torch.float32
 like = {"dtype": dtype, "device": device}
 
@@ -22,12 +22,12 @@ results = len(x) * len(w)
 
 found = compare(
     {"linear": lambda: F.linear(x, w, b), "by hand": lambda: x @ w.t() + b},
-    # Both are checked against this before anything is timed.
+    # Both are checked against this first.
     reference=lambda: F.linear(x.double(), w.double(), b.double()),
     quantity="gpu_cold",
-    # A multiplication and an addition for each feature of each result.
+    # Two operations a feature of each result.
     flops=2 * results * side,
-    # Each input read once, each result written once.
+    # Each input and result once.
     bytes=(x.numel() + w.numel() + b.numel() + results) * x.element_size(),
     device=device,
 )

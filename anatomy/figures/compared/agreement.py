@@ -84,6 +84,7 @@ def drawn(found: Compared) -> str:
     one, other = names(found)
     titles = f"ratio on the {one}", f"times that, on the {other}"
     there = [each for each in WORDS if counts(several)[each]]
+    farthest = within(several, 1.0) if several else 1.0
     panels = []
     for who, title in PANELS.items():
         mine = [each for each in several if pace(each.shift.row) == who]
@@ -93,7 +94,7 @@ def drawn(found: Compared) -> str:
             last = sorted(mine, key=lambda e: word(e) == TURNED)
             points = [_point(each, reach) for each in last]
             alike = units.percent(counts(mine)[SAME] / len(mine), 2)
-            drawing = svg.Drawing("clouds.moved", (points, there, titles, reach))
+            drawing = svg.Drawing("clouds.moved", (points, there, titles, reach, farthest))
             panels.append((f"{title}: {alike} same verdict", drawing))
     label = f"{len(several)} ratios of the {other} over those of the {one}. "
     label += "The table has them by experiment."
