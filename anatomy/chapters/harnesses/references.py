@@ -34,6 +34,24 @@ def target(showing: Showing, name: str, spec: str) -> str:
     return (escape(texts[spec]) if spec else chip) + spans.marks(*calls)
 
 
+@reference("one-process")
+def one_process(showing: Showing, kind: str, spec: str) -> str:
+    """`[[one-process: effect]]`, how many of how many true differences our verdict finds from one
+    process; of `same`, how many equals it tells apart."""
+    if kind not in standings.PAIRS or spec:
+        raise BadParameter(f"a kind of pair is one of {', '.join(standings.PAIRS)}; got {kind!r}.")
+    calls = figures.recordings(showing)
+    if showing.collecting:
+        return ""
+    table = figures.contest(calls).errors
+    table = standings.where(table, variant=standings.OURS, kind=kind, by="verdict")
+    if table.empty:
+        return spans.gap(*calls)
+    (row,) = table.itertuples()
+    said = spans.figure("measured", f"{row.hits} of {row.count}", "verdicts of one process alone")
+    return said + spans.marks(*calls)
+
+
 # What is said of our bias: of long kernels, of short ones, or of the one whose clock the power cap
 # lowers, which is in neither: its record ran in another state of the card.
 LONG, SHORT, CAPPED = BIASES = "long", "short", "power-limited"
