@@ -17,6 +17,7 @@ STEP = 0.02
 def covered(asked: pd.DataFrame) -> str:
     """The picture of `Contest.asked`; empty where there is no record."""
     table = where(asked, kind=standings.OVER_PROCESSES)
+    table = table[table.quantity != "step_wall"]  # whose record is no kernel's
     if table.empty:
         return ""
     held = f"{int(table.held.sum())} of {len(table)} intervals hold the kernels' record."
@@ -42,7 +43,7 @@ def _draw(sheet: Canvas, table: pd.DataFrame) -> None:
     y = top
     for quantity, rows in table.groupby("quantity", sort=False):
         y += HEAD
-        sheet.words(0, y - 8, quantity, size=11, code=True, bold=True)
+        sheet.words(0, y - 13, quantity, size=11, code=True, bold=True)
         for row in rows.itertuples():
             low, high = (end / row.truth_s - 1 for end in (row.low_s, row.high_s))
             colour = GOOD if row.held else BAD
