@@ -74,7 +74,9 @@ def test_ratios_of_both_are_drawn_and_listed_by_experiment(root):
     text = shown("ratios", root)
     assert "<svg" in text and "contiguity.bench" in text and agreement.PANELS[GPU] in text
     before = text.partition("<figure")[0]
-    assert re.search(r"Of GPU-bound ratios half differ by [\d.]+% at most, 95% by [\d.]+%\.", before)
+    assert re.search(
+        r"Of GPU-bound ratios half differ by [\d.]+% at most, 95% by [\d.]+%\.", before
+    )
 
 
 def test_limits_predict_times_beside_the_measured_ones(root):
