@@ -1,5 +1,5 @@
-"""Our intervals over processes beside the kernels' own record, drawn: which hold it, and by how much
-the others miss it."""
+"""Our intervals over processes beside the kernels' own record, drawn: which hold it, and by how
+much the others miss it."""
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ def covered(asked: pd.DataFrame) -> str:
     """The picture of `Contest.asked`; empty where there is no record."""
     table = where(asked, kind=standings.OVER_PROCESSES)
     table = table[table.quantity != "step_wall"]  # whose record is no kernel's
+    table = table.sort_values("quantity", kind="stable")
     if table.empty:
         return ""
     held = f"{int(table.held.sum())} of {len(table)} intervals hold the kernels' record."
@@ -35,6 +36,7 @@ def _draw(sheet: Canvas, table: pd.DataFrame) -> None:
         return left + 8 + (share + FARTHEST) / (2 * FARTHEST) * (right - left - 8)
 
     _, top = sheet.key(12, {"holds the record": GOOD, "misses it": BAD})
+    top += 8
     bottom = top + HEAD * table.quantity.nunique() + ROW * len(table)
     for step in range(round(-FARTHEST / STEP), round(FARTHEST / STEP) + 1):
         x, text = at(step * STEP), "the record" if step == 0 else f"{step * STEP:+.0%}"

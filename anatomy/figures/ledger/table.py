@@ -39,8 +39,8 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
 
     Args:
         part: `table`, `answer` (in sentences), `open` (how many are not decided), `farthest`
-            (numbers that are off by the largest factors), `topics` (verdicts by topic), `counts` (of
-            verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
+            (numbers that are off by the largest factors), `topics` (verdicts by topic), `counts`
+            (of verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
             (claimed against measured), `names` (measured over claimed, a row for each of the
             claims farthest off), `all names` or `downloads`.
     """
@@ -92,9 +92,9 @@ def _open(showing: Showing, found: Sequence[Result]) -> str:
     counted = ledger_rows.counts(here)
     missing = counted[claims.NOT_RECORDED] + counted[claims.NOT_YET]
     return (
-        f"<p>Not all {len(here)} claims of the list are decided: "
-        f"{counted[claims.INCONCLUSIVE]} are inconclusive, {missing} wait for a recording or a test, "
-        f"and {counted[claims.NOT_MEASURABLE]} can't be measured here.</p>\n"
+        f"<p>The list has {len(here)}. Not decided are {counted[claims.INCONCLUSIVE]} that are "
+        f"inconclusive, {missing} that wait for a recording or a test, and "
+        f"{counted[claims.NOT_MEASURABLE]} that can't be measured here.</p>\n"
     )
 
 
