@@ -114,7 +114,7 @@ def _interval(row: Row) -> str:
 
 def _drawn(sheet: Canvas, trio: Trio) -> None:
     desk = sheet.width > 500
-    left, right = 44.0, 470.0 if desk else 268.0
+    left, right = 44.0, 470.0 if desk else 252.0
     sheet.words(1, 12, "1. Time them in turn, in short blocks", bold=True)
     top = _legend(sheet, trio, 30) + (8 if desk else 6)
     _blocks(sheet, trio, left, right, top)
@@ -221,7 +221,8 @@ def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> f
             x = left + (number + 0.5) * each + shift
             sheet.box(x - 3, at(ratio) - 3, 6, 6, round_=3, **_look(row["role"]))
     for number, (first, row) in enumerate(_lines(trio)):
-        x, look = right + 12 + 17 * number, _look(row["role"])
+        apart = 17 if sheet.width > 500 else 19
+        x, look = right + 12 + apart * number, _look(row["role"])
         ends = [at(row[name]) for name in ("ratio_low", "ratio_high")]
         sheet.line(*((x, y) for y in ends), colour=look["edge"], thick=3)
         sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, round_=4.5, **look)

@@ -82,7 +82,7 @@ def drawn(found: Compared) -> str:
     """The chart, a panel for each pace, with a table of the same by experiment."""
     several = ratios(found)
     one, other = names(found)
-    titles = f"ratio on the {one}", f"times that, on the {other}"
+    titles = f"on the {one}", f"times that, on the {other}"
     there = [each for each in WORDS if counts(several)[each]]
     farthest = within(several, 1.0) if several else 1.0
     panels = []
