@@ -11,23 +11,24 @@ from anatomy import compare
 
 on_gpu = torch.cuda.is_available()
 device = "cuda:0" if on_gpu else "cpu"
-side = 4096 if on_gpu else 256  # a CPU shows the form, in seconds
+side = 4096 if on_gpu else 256  # on a CPU: seconds
 dtype = torch.bfloat16 if on_gpu else torch.float32
 like = {"dtype": dtype, "device": device}
 
-x = torch.randn(2 * side, side, **like)  # (tokens, features)
-w = torch.randn(side, side, **like)  # (outputs, features)
-b = torch.randn(side, **like)  # (outputs)
-results = len(x) * len(w)
+tokens, features, outputs = 2 * side, side, side
+x = torch.randn(tokens, features, **like)
+w = torch.randn(outputs, features, **like)
+b = torch.randn(outputs, **like)
+results = tokens * outputs
 
 found = compare(
     {"linear": lambda: F.linear(x, w, b), "by hand": lambda: x @ w.t() + b},
-    # Both are checked against this before anything is timed.
+    # Both are checked against this first.
     reference=lambda: F.linear(x.double(), w.double(), b.double()),
     quantity="gpu_cold",
-    # A multiplication and an addition for each feature of each result.
-    flops=2 * results * side,
-    # Each input read once, each result written once.
+    # Two operations a feature of each result.
+    flops=2 * results * features,
+    # Each input and result once.
     bytes=(x.numel() + w.numel() + b.numel() + results) * x.element_size(),
     device=device,
 )

@@ -39,6 +39,8 @@
       row.hidden = !fits;
       left += fits;
     }
+    // Of one machine alone, its column says nothing.
+    table.classList.toggle("of-one", form.elements.machine.value !== "");
     count.textContent = `${left} of ${rows.length}`;
   }
 

@@ -163,6 +163,23 @@ def test_the_answer_counts_the_verdicts_in_a_sentence(found):
     assert len(re.findall(r"(?<![\w-])\d+(?![\w-])", re.sub("<.*?>", "", said))) == 3
 
 
+def test_what_is_not_decided_is_counted_beside_what_is(found):
+    counted, said = ledger.counts(found), shown("open")
+    assert f"The list has {len(found)}." in said
+    assert f"{counted['inconclusive']} that are inconclusive" in said
+    waiting = counted[claims.NOT_RECORDED] + counted[claims.NOT_YET]
+    assert f"{waiting} that wait" in said
+
+
+def test_the_farthest_are_of_different_topics_and_do_not_hold(found, monkeypatch):
+    from anatomy.figures.ledger import table
+
+    monkeypatch.setattr(table, "FARTHEST", len(found))
+    lines = re.findall(r"<tr>.*?</tr>", shown("farthest"))
+    off = [each for each in found if each.claim.row and each.word in ("fails", "holds in part")]
+    assert 0 < len(lines) - 1 <= len({each.claim.topic for each in off})
+
+
 def test_every_word_has_a_chip_and_every_verdict_a_mark():
     assert set(claims.ALL_WORDS) <= set(tables.CHIPS)
     assert set(loglog.VERDICTS) == set(claims.WORDS)

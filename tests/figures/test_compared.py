@@ -11,6 +11,7 @@ from anatomy.claims import differences
 from anatomy.figures.charts import clouds
 from anatomy.figures.compared import agreement, predictions
 from anatomy.judge import limits
+from anatomy.judge.pace import GPU
 from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.fakes import synthetic, two_machines
@@ -55,7 +56,7 @@ def test_speeds_within_a_twentieth_are_alike():
 def test_each_part_is_under_its_heading_and_whole(root):
     for part in PARTS[1:]:
         text = shown(part, root, heading="Which?")
-        assert text.startswith("\n## Which?\n\n<figure") and "See <code>this</code>" in text
+        assert text.startswith("\n## Which?\n\n") and "See <code>this</code>" in text
         Balance(text)
 
 
@@ -71,7 +72,11 @@ def test_verdicts_stand_side_by_side_with_their_cause(root, monkeypatch):
 
 def test_ratios_of_both_are_drawn_and_listed_by_experiment(root):
     text = shown("ratios", root)
-    assert "<svg" in text and "contiguity.bench" in text and agreement.PANELS[""] in text
+    assert "<svg" in text and "contiguity.bench" in text and agreement.PANELS[GPU] in text
+    before = text.partition("<figure")[0]
+    assert re.search(
+        r"Of GPU-bound ratios half differ by [\d.]+% at most, 95% by [\d.]+%\.", before
+    )
 
 
 def test_limits_predict_times_beside_the_measured_ones(root):
@@ -102,7 +107,7 @@ def test_only_rows_near_their_limit_on_both_machines_say_what_follows_from_it():
 
 
 def test_one_cause_of_several_claims_is_told_once(root, monkeypatch):
-    names = re.findall(r"<span class=.source.><code>([a-z0-9-]+)</code>", shown("verdicts", root))
+    names = re.findall(r'" title="([a-z0-9-]+)">', shown("verdicts", root))
     told = {"other-gpu and toy-gpu": dict.fromkeys(names[:2], "Its kernels differ.")}
     monkeypatch.setattr(differences, "causes", lambda: told)
     text = shown("verdicts", root)

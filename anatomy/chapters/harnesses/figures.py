@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from anatomy.chapters.harnesses import mistakes
+from anatomy.chapters.harnesses import covered, mistakes
 from anatomy.chapters.harnesses.contest import scoreboard, targets
 from anatomy.chapters.harnesses.contest.scoreboard import Sheet
 from anatomy.chapters.harnesses.contest.standings import OURS, PROCESSES, RIVALS, Contest, where
@@ -83,6 +83,8 @@ def _part(found: Contest, part: str, quantity: str) -> str:
     table = tables.listed(sheet.heads, lines, sheet.title, "board")
     if part == "errors":
         return mistakes.mistakes(found.errors) + figures.twin(table)
+    if part == "coverage":
+        return covered.covered(found.asked) + figures.twin(table, unfold=True)
     return (_chart(found, part, quantity) + figures.twin(table)) if part in CHARTS else table
 
 
@@ -108,8 +110,9 @@ def _chart(found: Contest, part: str, quantity: str) -> str:
     table = where(getattr(found, {"spread": "spreads", "bias": "biases"}[part]), quantity=quantity)
     order = {name: at for at, name in enumerate((OURS, *RIVALS[quantity]))}  # in all their charts
     table = table.sort_values("variant", key=lambda names: names.map(order), kind="stable")
+    took = {op: units.seconds(found.per_s[(op, quantity)], most=2) for op in table.op.unique()}
     points = [
-        {"label": op, "series": variant, "value": 100 * value}
+        {"label": f"{op}: {took[op]}", "series": variant, "value": 100 * value}
         | {"hover": f"{op}, {variant}: {units.percent(value)}"}
         for op, variant, value in table[["op", "variant", part]].itertuples(index=False)
         if value > 0 or not logarithmic

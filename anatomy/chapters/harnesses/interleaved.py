@@ -6,9 +6,10 @@ from typing import NamedTuple
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, PAPER, QUIET, Canvas
-from anatomy.judge import rows
+from anatomy.judge import again, rows
 from anatomy.judge.rows import Row
 from anatomy.record import occasions as kept
+from anatomy.record.recording import Recording
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
@@ -17,7 +18,7 @@ STEP = 0.01  # of the axis of ratios
 # Orders of the three in the blocks of one process, as `compare` has them by default; a test holds
 # them against `measure.blocks`, which needs torch.
 ORDERS = ((0, 2, 1), (2, 0, 1), (1, 2, 0), (0, 1, 2), (1, 0, 2), (2, 1, 0))
-PLOT, TALL = 120.0, 150.0  # pixels: height of the plot of ratios, on a phone and on a desk
+PLOT, TALL = 120.0, 186.0  # pixels: height of the plot of ratios, on a phone and on a desk
 
 
 class Trio(NamedTuple):
@@ -26,8 +27,10 @@ class Trio(NamedTuple):
     control: Row
     variant: Row  # with the interval and the verdict of all occasions
     again: Row
-    # The variant by this occasion's blocks alone; None where there was no other.
+    # The variant by this occasion's blocks alone, and by those of the one before; None where there
+    # was no other.
     now: Row | None = None
+    before: Row | None = None
 
     @property
     def count(self) -> int:
@@ -77,7 +80,8 @@ def interleaved(
         trio = recorded(rows.select(found.recording.rows, op=op, quantity=quantity))
         if trio.variant.get("occasions", 1) > 1:
             alone = kept.alone(found.recording).rows
-            trio = trio._replace(now=recorded(rows.select(alone, op=op, quantity=quantity)).variant)
+            now = recorded(rows.select(alone, op=op, quantity=quantity)).variant
+            trio = trio._replace(now=now, before=_before(found.recording, now))
         variant = trio.variant["variant"]
         label = (
             f"{trio.count} blocks, each with the control, {variant} and the control again in a "
@@ -91,18 +95,31 @@ def interleaved(
     return framing.exhibit(found, caption, draw)
 
 
+def _before(found: Recording, now: Row) -> Row:
+    """A variant's row as the occasion before this one found it."""
+    (seen,) = (
+        each
+        for each in kept.seen(found)
+        if each.figure == "ratio"
+        and all(each.row.get(name) == now.get(name) for name in ("op", "quantity", "variant"))
+    )
+    one = seen.found[-2]
+    ratios = {"ratio": one.median, "ratio_low": one.low, "ratio_high": one.high}
+    return now | ratios | {"verdict": again.word(seen, one)}
+
+
 def _interval(row: Row) -> str:
     return f"{row['ratio']:.3f} [{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]"
 
 
 def _drawn(sheet: Canvas, trio: Trio) -> None:
     desk = sheet.width > 500
-    left, right = 44.0, 470.0 if desk else 268.0
+    left, right = 44.0, 470.0 if desk else 252.0
     sheet.words(1, 12, "1. Time them in turn, in short blocks", bold=True)
     top = _legend(sheet, trio, 30) + (8 if desk else 6)
     _blocks(sheet, trio, left, right, top)
     heading = top + 56
-    said = "2. Divide by the control, block by block" if desk else "2. Divide by the control"
+    said = "2. Divide by the control" + (", block by block: time / control" if desk else "")
     sheet.words(1, heading, said, bold=True)
     if desk:
         sheet.words(right + 14, heading, "3. Interval and verdict", bold=True)
@@ -119,13 +136,17 @@ def _told(trio: Trio) -> list[tuple[str, Row]]:
     """The variant on this occasion and on all of them, where there are several."""
     if trio.now is None:
         return [("", trio.variant)]
-    return [("now ", trio.now), ("on another day, card and host ", trio.variant)]
+    return [
+        ("now ", trio.now),
+        ("on another day, card and host ", trio.before),
+        ("both, and what a further host may add ", trio.variant),
+    ]
 
 
 def _lines(trio: Trio) -> list[tuple[str, Row]]:
     """What stands over each interval, as they stand from the left."""
     name = trio.variant["variant"]
-    several = [f"{name}, now:", "another day and host:"]
+    several = [f"{name}, now:", "another day and host:", "on these pages:"]
     heads = several if trio.now else [f"{name}:"]
     told = zip(heads, (row for _, row in _told(trio)), strict=True)
     return [("control / control", trio.again), *told]
@@ -200,12 +221,13 @@ def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> f
             x = left + (number + 0.5) * each + shift
             sheet.box(x - 3, at(ratio) - 3, 6, 6, round_=3, **_look(row["role"]))
     for number, (first, row) in enumerate(_lines(trio)):
-        x, look = right + 14 + 20 * number, _look(row["role"])
+        apart = 17 if sheet.width > 500 else 19
+        x, look = right + 12 + apart * number, _look(row["role"])
         ends = [at(row[name]) for name in ("ratio_low", "ratio_high")]
         sheet.line(*((x, y) for y in ends), colour=look["edge"], thick=3)
         sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, round_=4.5, **look)
         if sheet.width > 500:
-            _say(sheet, right + 80, top + 12 + 50 * number, 15, row, first)
+            _say(sheet, right + 80, top + 10 + 49 * number, 15, row, first)
     return top + tall_plot
 
 

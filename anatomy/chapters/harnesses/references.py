@@ -34,6 +34,24 @@ def target(showing: Showing, name: str, spec: str) -> str:
     return (escape(texts[spec]) if spec else chip) + spans.marks(*calls)
 
 
+@reference("one-process")
+def one_process(showing: Showing, kind: str, spec: str) -> str:
+    """`[[one-process: effect]]`, how many of how many true differences our verdict finds from one
+    process; of `same`, how many equals it tells apart."""
+    if kind not in standings.PAIRS or spec:
+        raise BadParameter(f"a kind of pair is one of {', '.join(standings.PAIRS)}; got {kind!r}.")
+    calls = figures.recordings(showing)
+    if showing.collecting:
+        return ""
+    table = figures.contest(calls).errors
+    table = standings.where(table, variant=standings.OURS, kind=kind, by="verdict")
+    if table.empty:
+        return spans.gap(*calls)
+    (row,) = table.itertuples()
+    said = spans.figure("measured", f"{row.hits} of {row.count}", "verdicts of one process alone")
+    return said + spans.marks(*calls)
+
+
 # What is said of our bias: of long kernels, of short ones, or of the one whose clock the power cap
 # lowers, which is in neither: its record ran in another state of the card.
 LONG, SHORT, CAPPED = BIASES = "long", "short", "power-limited"
@@ -100,10 +118,12 @@ def contest(showing: Showing, name: str, spec: str) -> str:
 def again(showing: Showing, name: str, spec: str) -> str:
     """`[[again: GPU-bound ratios | half]]`, how far half of a kind of figures moved at most from
     one occasion to the next; `| most`, nearly all of them. Of one kind of ratios, or of all
-    `ratios`: `| rows`, how many there are; `| kept`, the share with the same verdict; `| turned`,
-    how many turned round."""
-    if spec not in ("half", "most", "rows", "kept", "turned"):
-        raise BadParameter(f"what came again has half, most, rows, kept or turned; got {spec!r}.")
+    `ratios`: `| rows`, how many there are; `| kept`, the share with the same verdict; `| overlap`,
+    that whose own intervals overlap; `| held`, of those asked, what the others' interval holds;
+    `| turned`, how many turned round."""
+    known = ("half", "most", "rows", "kept", "overlap", "held", "turned")
+    if spec not in known:
+        raise BadParameter(f"what came again has {', '.join(known)}; got {spec!r}.")
     if showing.collecting:
         return ""
     several = occasions.agreeing(showing, name)
@@ -115,6 +135,7 @@ def again(showing: Showing, name: str, spec: str) -> str:
         text = units.percent(getattr(several[0], spec), 2)
     else:
         count = sum(getattr(each, spec) for each in several)
-        rows = sum(each.rows for each in several)
-        text = units.percent(count / rows, 2) if spec == "kept" else str(count)
+        of = sum(each.asked if spec == "held" else each.rows for each in several)
+        share = spec in ("kept", "overlap", "held") and of
+        text = units.percent(count / of, 2) if share else str(count)
     return spans.figure("measured", text, f"{name}, on the last two occasions of each recording")

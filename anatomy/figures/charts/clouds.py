@@ -70,19 +70,27 @@ def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
 
 
 def moved(
-    points: Data, names: Sequence[str], titles: Titles, reach: float = 1.0, *, width: int
+    points: Data,
+    names: Sequence[str],
+    titles: Titles,
+    reach: float = 1.0,
+    farthest: float = 1.0,
+    *,
+    width: int,
 ) -> Spec:
     """By which factor (`value`) a figure found before (`x`) came out otherwise when it was found
     again, both logarithmic; on the line at 1 both are the same. `names` are the series, at most
     three: as expected, in between, surprising; none where points have no `series`. A point with
-    `hover` is drawn stronger. The band is a factor `reach` to both sides of 1."""
+    `hover` is drawn stronger. The band is a factor `reach` to both sides of 1, the axis at least a
+    factor `farthest`: one for all panels that are read beside each other."""
     across = grammar.ends_of(points, "x")
     low, high = min(across) / 1.15, max(across) * 1.15
     steps = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=steps, format="~g", labelOverlap="greedy")
     x = alt.X("x:Q", title=titles[0], scale=grammar.log_scale(low, high), axis=axis)
-    up = [*grammar.ends_of(points, "value"), reach, 1 / reach]
-    least, most = min(*up, 1 / LEAST_FACTOR) / 1.05, max(*up, LEAST_FACTOR) * 1.05
+    far = max(reach, farthest, LEAST_FACTOR)
+    up = grammar.ends_of(points, "value")
+    least, most = min(*up, 1 / far) / 1.05, max(*up, far) * 1.05
     shown = [step for step in FACTORS if least <= step <= most]
     axis = alt.Axis(values=shown, labelExpr="format(datum.value, '~g') + '×'")
     y = alt.Y("value:Q", title=titles[1], scale=grammar.log_scale(least, most), axis=axis)

@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
+from math import exp, log
 from typing import Any
+
+import numpy as np
 
 from anatomy.claims.differences import Compared, Figure
 from anatomy.figures import tables
@@ -17,7 +20,8 @@ SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
 WORDS = (SAME, OTHER, TURNED)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
-PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "not known what bounds them"}
+PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "not known"}
+MOST = 0.95  # share of ratios that the band of a panel holds
 
 
 def ratios(found: Compared) -> list[Figure]:
@@ -56,33 +60,56 @@ def pace(row: Mapping[str, Any]) -> str:
     return row.get("paced_by") or ""
 
 
+def within(several: Sequence[Figure], share: float) -> float:
+    """The factor by which such a share of ratios differ at most."""
+    sizes = [abs(log(each.shift.new.median / each.shift.old.median)) for each in several]
+    return float(exp(np.quantile(sizes, share)))
+
+
+def said(found: Compared) -> str:
+    """By how much ratios differ, in a sentence for each pace; empty without any."""
+    several, sentences = ratios(found), []
+    for who, title in PANELS.items():
+        mine = [each for each in several if pace(each.shift.row) == who]
+        if who and mine:
+            half, most = (units.percent(within(mine, share) - 1, 2) for share in (0.5, MOST))
+            share = units.percent(MOST, 2)
+            sentences.append(f"Of {title} ratios half differ by {half} at most, {share} by {most}.")
+    return " ".join(sentences)
+
+
 def drawn(found: Compared) -> str:
     """The chart, a panel for each pace, with a table of the same by experiment."""
     several = ratios(found)
     one, other = names(found)
-    titles = f"ratio on the {one}", f"{other} over that"
+    titles = f"on the {one}", f"times that, on the {other}"
     there = [each for each in WORDS if counts(several)[each]]
+    farthest = within(several, 1.0) if several else 1.0
     panels = []
     for who, title in PANELS.items():
         mine = [each for each in several if pace(each.shift.row) == who]
         # What surprises is drawn last, over what does not.
-        if points := [_point(each) for each in sorted(mine, key=lambda e: word(e) == TURNED)]:
+        if mine:
+            reach = within(mine, MOST)
+            last = sorted(mine, key=lambda e: word(e) == TURNED)
+            points = [_point(each, reach) for each in last]
             alike = units.percent(counts(mine)[SAME] / len(mine), 2)
-            drawing = svg.Drawing("clouds.moved", (points, there, titles))
+            drawing = svg.Drawing("clouds.moved", (points, there, titles, reach, farthest))
             panels.append((f"{title}: {alike} same verdict", drawing))
     label = f"{len(several)} ratios of the {other} over those of the {one}. "
     label += "The table has them by experiment."
-    picture = svg.chart(panels, label, abreast=min(len(panels), 2))
+    picture = svg.chart(panels, label, abreast=len(panels))
     return picture + figures.twin(_table(several))
 
 
-def _point(each: Figure) -> dict[str, Any]:
-    """A row's mark; of one that has moved beyond its intervals, or whose verdict is turned round,
-    with what is told of it."""
+def _point(each: Figure, reach: float) -> dict[str, Any]:
+    """A row's mark; of one that has moved beyond its intervals and the band, a factor `reach` to
+    both sides, or whose verdict is turned round, with what is told of it."""
     shift = each.shift
     point = {"x": shift.old.median, "value": shift.new.median / shift.old.median}
     point["series"] = word(each)
-    if shift.word != shifts.MOVED and word(each) != TURNED:
+    far = shift.word == shifts.MOVED and max(point["value"], 1 / point["value"]) > reach
+    if not far and word(each) != TURNED:
         return point
     x, y = (units.ratio_range(i.median, i.low, i.high) for i in (shift.old, shift.new))
     return point | {"hover": f"{each.new.experiment}: {shift.name}: {x} and {y}"}

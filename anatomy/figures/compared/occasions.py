@@ -73,16 +73,21 @@ def seen(showing: Showing) -> list[list[Seen]]:
 
 def _chart(found: Sequence[Sequence[Seen]]) -> str:
     every = [each for one in found for each in one]
-    reach, panels = pooled(every), []
+    reach, panes = pooled(every), []
     for pace, who in WHO.items():
         mine = [each for each in every if (each.pace, each.figure) == (pace, "ratio")]
         # What lies on one another is drawn once.
         steps = ((_step(before), _step(after / before)) for before, after in map(_last, mine))
         points = [{"x": x, "value": value} for x, value in dict.fromkeys(steps)]
         if points:
-            axes = "ratio on one occasion", "next occasion over that one"
-            drawing = svg.Drawing("clouds.moved", (points, (), axes, reach[pace]["ratio"]))
-            panels.append((f"{len(mine)} {who} ratios", drawing))
+            panes.append((f"{len(mine)} {who} ratios", points, reach[pace]["ratio"]))
+    axes = "ratio on one occasion", "next occasion over that one"
+    ends = [point["value"] for _, points, _ in panes for point in points]
+    farthest = max([1.0, *ends, *(1 / end for end in ends), *(factor for *_, factor in panes)])
+    panels = [
+        (title, svg.Drawing("clouds.moved", (points, (), axes, factor, farthest)))
+        for title, points, factor in panes
+    ]
     label = "Ratios on the next occasion over those on one."
     return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
 

@@ -114,10 +114,10 @@ def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
 
 
 def _claim(showing: Showing, result: Result) -> str:
+    """What was claimed, with the claim's id behind the link."""
     address = ledger.link(showing, result)
-    said = escape(result.claim.statement)
-    linked = f'<a href="{escape(address)}">{said}</a>' if address else said
-    return f'{linked} <span class="source">{tables.code(result.claim.name)}</span>'
+    said, name = escape(result.claim.statement), escape(result.claim.name)
+    return f'<a href="{escape(address)}" title="{name}">{said}</a>' if address else said
 
 
 def _said(result: Result) -> str:
@@ -126,7 +126,8 @@ def _said(result: Result) -> str:
 
 
 def _ratios(showing: Showing, found: Compared, caption: str | None) -> str:
-    return _figure(showing, agreement.drawn(found), caption)
+    """By how much ratios differ, in sentences, and the chart."""
+    return f"{agreement.said(found)}\n\n{_figure(showing, agreement.drawn(found), caption)}"
 
 
 def _limits(showing: Showing, found: Compared, caption: str | None) -> str:

@@ -2,7 +2,6 @@
 
 import posixpath
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
 
@@ -27,7 +26,6 @@ APART = (
 )
 DECIDED = (claims.HOLDS, claims.IN_PART, claims.FAILS)  # one way or the other
 FARTHEST, MOST_NAMED = 5, 10  # claims farthest off: in the list, and in the first chart
-LABEL = 46  # characters of a claim at its mark: as many as a phone is wide
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
@@ -40,9 +38,9 @@ def ledger(part: str = "table", *, caption: str | None = None) -> str:
         ledger("chart", caption="On the diagonal a claim was right.")
 
     Args:
-        part: `table`, `answer` (in sentences), `farthest` (numbers that are off by the largest
-            factors), `topics` (verdicts by topic), `counts` (of
-            verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
+        part: `table`, `answer` (in sentences), `open` (how many are not decided), `farthest`
+            (numbers that are off by the largest factors), `topics` (verdicts by topic), `counts`
+            (of verdicts), `accuracy` (how far off the inherited numbers are, in sentences), `chart`
             (claimed against measured), `names` (measured over claimed, a row for each of the
             claims farthest off), `all names` or `downloads`.
     """
@@ -87,12 +85,29 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     return f'<p class="lead">{answer}</p>\n'
 
 
+def _open(showing: Showing, found: Sequence[Result]) -> str:
+    """How many claims have no answer on the machine shown, or the one in its place, and why."""
+    machine = ledger_rows.counted(showing, found)
+    here = [result for result in found if result.machine == machine]
+    counted = ledger_rows.counts(here)
+    missing = counted[claims.NOT_RECORDED] + counted[claims.NOT_YET]
+    return (
+        f"<p>The list has {len(here)}. Not decided are {counted[claims.INCONCLUSIVE]} that are "
+        f"inconclusive, {missing} that wait for a recording or a test, and "
+        f"{counted[claims.NOT_MEASURABLE]} that can't be measured here.</p>\n"
+    )
+
+
 def _farthest(showing: Showing, found: Sequence[Result]) -> str:
-    """The inherited numbers that are off by the largest factors, with the pages that say why."""
+    """Of the inherited numbers that do not hold, the one of each topic that is farthest off: the
+    farthest of those, with the pages that say why."""
     off = chart.comparable(chart.inherited(showing, found))
     off = [each for each in off if each.word in (claims.FAILS, claims.IN_PART)]
+    by_topic: dict[str, Result] = {}
+    for each in sorted(off, key=chart.factor, reverse=True):
+        by_topic.setdefault(each.claim.topic, each)
     lines = []
-    for each in sorted(off, key=chart.factor, reverse=True)[:FARTHEST]:
+    for each in [*by_topic.values()][:FARTHEST]:
         page = signatures.signature(each.found[0].name).page
         link = f'<a href="{escape(showing.link_to(page))}">why</a>' if page else ""
         number, seen = escape(each.claim.number), _seen(each)
@@ -266,13 +281,14 @@ def _point(result: Result) -> dict:
     told = f"claimed {claim.number}, measured {seen.text}, {result.word}"
     hover = f"{number} {claim.name} ({result.machine}): {told}"
     mark = {"many": seen.cases > 1, "verdict": result.word, "hover": hover}
-    short = textwrap.shorten(claim.statement.rstrip("."), LABEL, placeholder=" …")
+    short = claim.name.replace("-", " ")  # a statement is too long for a phone
     return shares | mark | {"label": f"{short}, row {number}" if number else short}
 
 
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {
     "table": _table,
     "answer": _answer,
+    "open": _open,
     "farthest": _farthest,
     "topics": _topics,
     "counts": _counts,

@@ -31,6 +31,7 @@ class Machine:
     slug: str
     block: Mapping[str, Any]  # `machine` of the recording made last
     cpus: str
+    cores: str  # of the host, as it counts them
     drivers: str
     torch: str
     recordings: int
@@ -81,6 +82,7 @@ def _machine(showing: Showing, slug: str) -> Machine:
         slug,
         blocks[-1] if blocks else {},
         _several(block.get("cpu") for block in blocks),
+        _several(str(block.get("cpu_count") or "") for block in blocks),
         _several(block.get("driver") for block in blocks),
         _several(data["software"].get("torch") for data in every),
         len(every),
@@ -191,6 +193,7 @@ FACTS: dict[str, Callable[[Machine], str]] = {
     "the same on each occasion": _occasions,
     "one operation, from call to call": _launch("step_wall"),
     "CPU": lambda one: escape(one.cpus) or tables.NONE,
+    "its cores, as the host counts them": lambda one: one.cores or tables.NONE,
     "multiprocessors (SMs)": _block("sm_count"),
     "highest SM clock": _block("max_sm_clock_mhz", "{:g} MHz".format),
     "power limit": _block("power_limit_w", "{:g} W".format),

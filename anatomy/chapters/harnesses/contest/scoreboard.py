@@ -83,9 +83,18 @@ def _bias(contest: Contest, quantity: str) -> Sheet:
         cells = {name: shortfalls.off_text(row) for name, row in rows.items()}
         if OURS in rows and not rows[OURS].within:
             cells[OURS] += f" {BREAKS}"
-        lines.append([op, units.seconds_range(*rounds), *(cells.get(name, "") for name in names)])
-    heads = ("workload", "#reference", *(f"#{name}" for name in names))
+        beside = [_read(truth, each) for each in ("events_s", "events_profiled_s")]
+        there = [cells.get(name, "") for name in names]
+        lines.append([op, units.seconds_range(*rounds), *beside, *there])
+    heads = ("workload", "#reference", "#stopwatch beside it", "#same, profiler running")
+    heads += tuple(f"#{name}" for name in names)
     return Sheet(f"Bias, {quantity}", heads, lines)
+
+
+def _read(truth: Any, column: str) -> str:
+    """What our stopwatch read where the reference was recorded."""
+    value = getattr(truth, column)
+    return "" if units.missing(value) else units.seconds(value)
 
 
 def _coverage(contest: Contest) -> Sheet:
