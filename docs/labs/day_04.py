@@ -55,7 +55,7 @@ ladder.curve(
 )
 
 # %% [markdown]
-# 8 MiB are more than the L1 of an SM holds. So where each SM reads all of them, they come from the L2:
+# 8 MiB don't fit the L1 of one SM. So where each SM reads all of them, they come from the L2:
 
 # %%
 fast = ladder.row(op="read by all", variant="8.00 MiB")["rate"]
@@ -92,8 +92,8 @@ print(f"A load from L1 takes {far / near:.0f} times less.")
 # The L1 of one SM shows in both charts, near what the device says. The other edges differ, because the
 # readers do. Where each SM reads its own part, all L1 caches hold the set together. Where all read the
 # same lines, one fetch from the L2 may serve several SMs, so 8 MiB come faster than the L2 itself may
-# deliver. And one thread leaves the level of the L2 before the L2 is full: our guess is two halves, of
-# which an SM keeps its lines in the nearer.
+# deliver. And one thread leaves the level of the L2 before the L2 is full: our guess is that the L2 has
+# two parts, and that an SM keeps its lines in the nearer.
 #
 # By Little's law bandwidth times latency must be under way. For your HBM, by the two numbers above:
 
