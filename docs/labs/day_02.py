@@ -113,4 +113,4 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 3](day_03.py): what a launch costs. The guide to all: [labs](index.md).
+# [Lab 3](day_03.py): what a launch costs. Or choose among [all labs](index.md).

@@ -118,4 +118,4 @@ compare(variants, op="50 additions", quantity="step_wall", device=device, budget
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 4](day_04.py): where your bytes are, and how long they take. The guide to all: [labs](index.md).
+# [Lab 4](day_04.py): where your bytes are, and how long they take. Or choose among [all labs](index.md).

@@ -109,4 +109,4 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 6](day_06.py): how much arithmetic is free. The guide to all: [labs](index.md).
+# [Lab 6](day_06.py): how much arithmetic is free. Or choose among [all labs](index.md).

@@ -103,4 +103,4 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 7](day_07.py): which roof is over an operation. The guide to all: [labs](index.md).
+# [Lab 7](day_07.py): which roof is over an operation. Or choose among [all labs](index.md).

@@ -92,4 +92,4 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 10](day_10.py): what it costs to read one number from the GPU. The guide to all: [labs](index.md).
+# [All labs](index.md), or [the ladder](../ladder/index.md): one model, made faster step by step.
