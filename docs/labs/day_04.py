@@ -23,9 +23,8 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# How large is the part of the L2 that one thread finds full of its data? How many times as fast as from
-# HBM do all SMs get a set that only the L2 holds? And how long does a single load from HBM take when
-# nothing hides it?
+# How large is the L2, as far as one thread can use it? How many times as fast as from HBM do all SMs get
+# a set that only the L2 holds? And how long does a single load from HBM take when nothing hides it?
 
 # %%
 l2_guess = None  # MiB, such as 10

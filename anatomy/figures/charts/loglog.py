@@ -347,7 +347,7 @@ def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     found = []
     for level in shared:
         names = ", ".join(each["series"] for each in level)
-        corners = ", ".join(f"{each['series']} from {each['text']}" for each in level)
+        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
         whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
         room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER

@@ -80,19 +80,23 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
         ("fp32 units", "one multiply-add at a time, each thread"),
         ("tensor cores", "multiply small tiles of matrices"),
     )
+    beside = canvas.wide(parts[1][0], 11, bold=True) + canvas.wide(parts[2][1], 10) + 40 < width
+    high = 21 if beside else 33  # or what a part is stands under its name
     for at, (name, what) in enumerate(parts):
-        top = y + 8 + 26 * at
-        sheet.box(x + 8, top, width - 17, 21, fill=QUIET, opacity=0.3)
+        top = y + 8 + (high + 5) * at
+        sheet.box(x + 8, top, width - 17, high, fill=QUIET, opacity=0.3)
         used = sheet.words(x + 14, top + 14.5, name, bold=True, size=11)
-        if used + canvas.wide(what, 10) + 26 < width:
-            sheet.words(x + used + 24, top + 14.5, what, size=10, colour=MUTED)
-    top = y + 8 + 26 * len(parts) + 6
-    step = (width - 18) / 16
-    for at in range(32):
+        spot = (x + used + 24, top + 14.5) if beside else (x + 14, top + 27)
+        sheet.words(*spot, what, size=10, colour=MUTED)
+    top = y + 8 + (high + 5) * len(parts) + 6
+    step, there = (width - 18) / 16, warps or 32
+    for at in range(there):
         fill = GOOD if at in (3, 9, 17, 28) else QUIET
         box = x + 8 + (at % 16) * step, top + (at // 16) * 13
         sheet.box(*box, step - 2, 10, fill=fill, opacity=0.9 if fill == GOOD else 0.45)
     many = f"up to {warps} warps of {THREADS} threads" if warps else f"warps of {THREADS} threads"
     said = f"{many}; blue ones issue, the rest wait"
-    below = sheet.paragraph(x + 8, top + 42, width - 17, said, size=10, colour=MUTED)
+    below = sheet.paragraph(
+        x + 8, top + 16 + 13 * -(-there // 16), width - 17, said, size=10, colour=MUTED
+    )
     sheet.box(x, frame, width - 1, below - frame - 2, edge=INK)
