@@ -162,8 +162,14 @@ def test_rates_are_drawn_over_what_is_under_way(tmp_path):
     assert "12.5%" in drawn and "GB/s" in drawn and "16 loads at a time" in drawn
 
 
-def test_the_drawings_say_in_words_what_they_show():
-    assert "Block 5 waits" in block_waves() and "the SM is never idle" in hidden_waits()
+def test_the_drawings_say_in_words_what_they_show(tmp_path):
+    with using(synthetic.showing(tmp_path)):
+        bare = block_waves()
+    occupancy_rows.staircase(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        waves = block_waves()
+    assert "Block 5 waits" in waves and "the SM is never idle" in hidden_waits()
+    assert "measured: " in waves and "measured: " not in bare
 
 
 @pytest.mark.parametrize(
