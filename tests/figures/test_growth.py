@@ -31,7 +31,7 @@ def test_an_exponent_is_fitted_to_the_times_and_counts_of_one_series():
 
 def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root):
     counted = text(call("curve", of(root), **CURVE | {"y": "peak_bytes"}))
-    assert "exact: a straight line" in counted and "Counts have no noise" in counted
+    assert "exact: a straight line" in counted and "how far the points stray" in counted
     two = CURVE | {"where": CURVE["where"] | {"tokens": [256, 1024]}}
     assert "no interval: it takes 3 sizes" in text(call("curve", of(root), **two))
     assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))

@@ -161,7 +161,8 @@ def ratio_axis(
     lines = [title, *said]
     if noise and len(f"{title}, log scale") * CHARACTER > noise[1]:  # an axis too short for it
         name, opened, interval = title.partition(" (")
-        lines = [name, f"{opened.strip()}{interval}", *said] if opened else lines
+        brief = (each.partition(": thinner")[0] for each in said)
+        lines = [name, ", ".join((interval.removesuffix(")"), *brief))] if opened else lines
     return {"scale": scale, "axis": axis, "title": lines if len(lines) > 1 else title}
 
 
