@@ -92,4 +92,5 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [All labs](index.md), or [the ladder](../ladder/index.md): one model, made faster step by step.
+# [Lab 10](day_10.py): what it costs to read one number from the GPU. Or choose among
+# [all labs](index.md).
