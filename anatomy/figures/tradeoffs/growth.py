@@ -239,7 +239,7 @@ def _chart(
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
     titles = (across, f"{up}{f', {unit}' if unit else ''}{_spread(wanted.y, every)}")
     drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
-    named = f"{up} over {across}, both logarithmic, of {', '.join(drawn)}."
+    named = f"{up}, on a logarithmic axis, over {across}, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
