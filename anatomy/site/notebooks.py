@@ -79,7 +79,7 @@ def as_page(html: str, file: str) -> str:
     said = (
         f'<p class="take" data-search-exclude>{link} '
         "Here its cells ran with the recordings of the machine that this site shows. "
-        "On your machine they measure.</p>"
+        "Run it on your GPU, and it measures there.</p>"
     )
     return html.replace("</h1>", f"</h1>\n{said}", 1)
 

@@ -46,9 +46,8 @@ stairs.curve(
 full = stairs.row(op="one block an SM", edge="full")
 more = stairs.row(op="one block an SM", edge="one more")
 print(beside(blocks_guess, full["at_once"], "blocks"))
-print(
-    beside(factor_guess, more["median_s"] / full["median_s"], "times the time for one block more")
-)
+factor = more["median_s"] / full["median_s"]
+print(beside(factor_guess, factor, "times the time for one block more"))
 
 # %% [markdown]
 # ## Explain
@@ -75,11 +74,13 @@ reads = measure("occupancy.throughput")
 reads.curve(x="occupancy", y="rate", series="loads_each")
 
 # %%
-most = max(reads.row(loads_each="16 loads at a time", blocks_per_sm=n)["rate"] for n in (1, 2))
 few = reads.row(loads_each="1 load at a time", blocks_per_sm=1)["rate"]
-many = reads.row(loads_each="16 loads at a time", blocks_per_sm=1)["rate"]
-print(beside(one_guess, few / most, "of the best, with one load at a time"))
-print(beside(sixteen_guess, many / most, "of the best, with sixteen"))
+sixteen = [
+    reads.row(loads_each="16 loads at a time", blocks_per_sm=n)["rate"] for n in (1, 2, 4, 8)
+]
+most = max(sixteen)
+print(beside(one_guess, few / most, "of the best, with one load"))
+print(beside(sixteen_guess, sixteen[0] / most, "of the best, with sixteen"))
 
 # %% [markdown]
 # What hides a wait is loads under way, whoever asked for them: more warps, or more loads of each warp.
@@ -108,3 +109,8 @@ compare(
     budget_s=5,
     allowed=1e-3,
 )
+
+# %% [markdown]
+# ## Where next?
+#
+# [Lab 3](day_03.py): what a launch costs. Or choose among [all labs](index.md).

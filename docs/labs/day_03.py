@@ -6,14 +6,14 @@
 # order: 953
 # index:
 #   lab: "[3: What does a launch cost?](day_03.py)"
-#   you measure: a hundred empty kernels, asked for in five ways
+#   you measure: a hundred short kernels, asked for in four ways
 #   takes on a GPU: a minute, with compiling
 # ---
 
 # %% [markdown]
 # # What does it cost to ask your GPU for a kernel?
 #
-# A hundred kernels that do next to nothing, asked for in five ways. The GPU has no work, so what
+# A hundred kernels that do next to nothing, asked for in four ways. The GPU has no work, so what
 # you time is the asking. The ideas are those of [day 3](../curriculum/day_03.md).
 
 # %%
@@ -33,9 +33,11 @@ graph_guess = None  # such as 2
 # ## Measure
 
 # %%
+ways = ["PyTorch op", "PyTorch's empty kernel", "C++ loop", "CUDA graph"]
 launches = measure("launches.rates")
 launches.show(
     op="100 launches",
+    rows=ways,
     quantity="host_enqueue",
     chart="times",
     caption="How long the CPU is busy asking for a hundred kernels.",
@@ -48,7 +50,8 @@ step = {
     for name in ("PyTorch op", "CUDA graph")
 }
 print(beside(launch_guess, asked, "s"))
-print(beside(graph_guess, step["PyTorch op"] / step["CUDA graph"], "times as fast from a graph"))
+faster = step["PyTorch op"] / step["CUDA graph"]
+print(beside(graph_guess, faster, "times as fast from a graph"))
 
 # %% [markdown]
 # ## Explain
@@ -58,14 +61,17 @@ print(beside(graph_guess, step["PyTorch op"] / step["CUDA graph"], "times as fas
 # %%
 launches.show(
     op="100 launches",
+    rows=ways,
     quantity="gpu_warm",
     chart="times",
     caption="How long the GPU needs for them once they are queued.",
 )
 
 # %%
-busy = launches.row(op="100 launches", quantity="gpu_warm", variant="PyTorch op")["median_s"] / 100
-print(f"One operation keeps the CPU for {asked * 1e6:.1f} µs and the GPU for {busy * 1e6:.1f} µs.")
+op = launches.row(op="100 launches", quantity="gpu_warm", variant="PyTorch op")
+busy = op["median_s"] / 100
+print(f"One operation keeps the CPU for {asked * 1e6:.1f} µs")
+print(f"and the GPU for {busy * 1e6:.1f} µs.")
 
 # %% [markdown]
 # If the CPU needs longer than the GPU, a step of such kernels is host-bound. What helps then is fewer
@@ -108,3 +114,8 @@ if device != "cpu":
         result = chain()
     variants["graph"] = lambda: (graph.replay(), result)[1]
 compare(variants, op="50 additions", quantity="step_wall", device=device, budget_s=5)
+
+# %% [markdown]
+# ## Where next?
+#
+# [Lab 4](day_04.py): where your bytes are, and how long they take. Or choose among [all labs](index.md).

@@ -47,7 +47,11 @@ sixteen_guess = None  # share of the bandwidth at stride 1, such as 0.1
 # %%
 strides = measure("coalescing.strides")
 strides.curve(
-    x="stride", y="rate", series="op", fit="predicted_rate", where={"op": ["one of each"]}
+    x="stride",
+    y="rate",
+    series="op",
+    fit="predicted_rate",
+    where={"op": ["one of each"]},
 )
 
 
@@ -58,9 +62,8 @@ def rate(stride):
 
 print(beside(sixteen_guess, rate(16) / rate(1), "of the bandwidth at stride 1"))
 for stride in (2, 4, 8, 16, 32):
-    print(
-        f"stride {stride:2}: predicted {share(stride):.3f}, measured {rate(stride) / rate(1):.3f}"
-    )
+    found = rate(stride) / rate(1)
+    print(f"stride {stride:2}: predicted {share(stride):.3f}, measured {found:.3f}")
 
 # %% [markdown]
 # ## Explain
@@ -102,3 +105,8 @@ compare(
     device=device,
     budget_s=5,
 )
+
+# %% [markdown]
+# ## Where next?
+#
+# [Lab 6](day_06.py): how much arithmetic is free. Or choose among [all labs](index.md).

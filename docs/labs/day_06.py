@@ -53,12 +53,11 @@ bandwidth = moved / time[1]
 peak = sweep.row(variant="1024 FMAs")["flops"] / time[1024]
 elements = moved / 8  # a float read, a float written
 print(f"{bandwidth / 1e12:.2f} TB/s and {peak / 1e12:.1f} TFLOP/s")
-print(
-    f"The lines cross at {peak / bandwidth:.1f} FLOP/B: {peak / bandwidth * 4:.0f} multiply-adds."
-)
+ridge = peak / bandwidth
+print(f"The lines cross at {ridge:.1f} FLOP/B: {ridge * 4:.0f} multiply-adds.")
 for n in (16, 64, 80, 256):
     least = max(moved / bandwidth, 2 * n * elements / peak)
-    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the larger of the two lines")
+    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the larger line")
 
 # %% [markdown]
 # <details><summary>Where is the measured time farthest above the lines?</summary>
@@ -100,3 +99,8 @@ compare(
     device=device,
     budget_s=5,
 )
+
+# %% [markdown]
+# ## Where next?
+#
+# [Lab 7](day_07.py): which roof is over an operation. Or choose among [all labs](index.md).

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Which roof is over it?
 #
-# Bytes over bandwidth and operations over peak are two lower bounds of an operation's time, its roofs.
-# How near do PyTorch's own get? The ideas are those of [day 7](../curriculum/day_07.md).
+# Bytes over bandwidth and operations over peak: the longer of both is the least time of an operation, and
+# the speed that goes with it its roof. How near do PyTorch's own get? The ideas are those of [day 7](../curriculum/day_07.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -43,20 +43,22 @@ operations.show(
 
 # %%
 for name, guess in guesses.items():
-    print(f"{name:13}", beside(guess, operations.row(variant=name)["share"], "of its roof"))
+    share = operations.row(variant=name)["share"]
+    print(f"{name:13}", beside(guess, share, "of its roof"))
 
 # %% [markdown]
 # ## Explain
 #
-# What matters for your program is not the share but the time above the roof: that is what a better
+# What matters for your program is not the share but the time above the least: that is what a better
 # kernel could save.
 
 # %%
-names = ["relu", "exp", "gelu", "sum", "softmax", "layer_norm", "cumsum", "transposed copy", "sort"]
+names = ["relu", "exp", "gelu", "sum", "softmax", "layer_norm", "cumsum"]
+names += ["transposed copy", "sort"]
 rows = {name: operations.row(variant=name) for name in names}
 above = {name: row["median_s"] * (1 - row["share"]) for name, row in rows.items()}
 for name in sorted(above, key=above.get, reverse=True)[:5]:
-    print(f"{name:16} {above[name] * 1e6:8.0f} µs above its roof")
+    print(f"{name:16} {above[name] * 1e6:8.0f} µs above the least")
 
 # %% [markdown]
 # <details><summary>Why is a sort so far away, and is that anyone's fault?</summary>
@@ -86,3 +88,9 @@ compare(
     device=device,
     budget_s=5,
 )
+
+# %% [markdown]
+# ## Where next?
+#
+# [Lab 10](day_10.py): what it costs to read one number from the GPU. Or choose among
+# [all labs](index.md).

@@ -123,3 +123,8 @@ compare(
     device=device,
     budget_s=5,
 )
+
+# %% [markdown]
+# ## Where next?
+#
+# [Sync points](../benchmarks/c02_sync_points.md), or [all labs](index.md).

@@ -2,7 +2,7 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-AT_128, PEAK = (f'roofline.intensity."{count} FMAs".rate' for count in (128, 1024))
+AT_64, AT_128, PEAK = (f'roofline.intensity."{count} FMAs".rate' for count in (64, 128, 1024))
 
 
 @calculation("layer-floor", unit="s", peak="limit:matmul bf16")
@@ -36,6 +36,12 @@ calculation("sweep-corner", unit="FLOP/B", peak=PEAK, bandwidth="limit:copy")(ri
 def beyond_the_arithmetic(rate: float, peak: float) -> float:
     """Time of a kernel over that of its operations at the rate that 1024 FMAs reach."""
     return peak / rate
+
+
+@calculation("beyond-both-at-64", unit="x", rate=AT_64, peak=PEAK, bandwidth="limit:copy")
+def beyond_both(rate: float, peak: float, bandwidth: float) -> float:
+    """Time of a kernel of 16 FLOP/B over the longer one of its operations' and its bytes'."""
+    return min(peak, 16 * bandwidth) / rate
 
 
 @calculation("softmax-floor", unit="s", bandwidth="limit:copy")

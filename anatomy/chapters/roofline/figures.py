@@ -20,6 +20,9 @@ AT_ROOF = 0.85  # from this share of its roof on nothing is left to explain
 # Calls that the text is about: they have their names on a desk, and numbers on a phone.
 NAMED = ("relu", "multiply, in the L2", "AdamW, fused", "AdamW, foreach", "softmax", "layer_norm")
 NAMED += ("add, small", "matrix × vector", "attention")
+# One or two for each cause, in the order in which the text goes through these.
+CAUSES = ("relu", "add, small", "matmul, small", "AdamW, foreach", "sort", "cross_entropy")
+CAUSES += ("transposed copy", "softmax")
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 
@@ -41,8 +44,9 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     every, slope, _ = rooflines.roofs(ceilings)
     matmul = [each | {"series": "fp32 matmul"} for each in every if each["series"] == "fp32"]
     peak, ridge = _flat(points), _flat(points) / slope["bandwidth"]
-    text = f"the sweep's own: {units.rate(peak, 'FLOP/s')}"
-    own = {"peak": peak, "ridge": ridge, "text": units.significant(ridge), "hover": text}
+    rate = units.rate(peak, "FLOP/s")
+    own = {"peak": peak, "rate": rate, "ridge": ridge, "text": units.significant(ridge)}
+    own["hover"] = f"the sweep's own: {rate}"
     roof = [*matmul, own | {"series": "multiply-adds"}]
     marks, lines = [], []
     for row in points:
@@ -77,7 +81,7 @@ def operations(only: Sequence[str] = (), *, caption: str | None = None) -> str:
         copy = curves.marginals(cache.recording.rows if cache.recording else ()).get("copy")
         copies = copy and copy.rate.median
         if only and there:
-            return named(there, only, lambda row: roofs.least(row, ceilings).seconds, ceilings)
+            return named(there, only, lambda row: roofs.least(row, ceilings), ceilings)
         drawn = _placed(there, ceilings, copies, given.get("l2_bytes") or 0) if there else ""
         return drawn + figures.refused(every)
 
@@ -108,10 +112,13 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
         if not row["flops"]:
             continue  # what computes nothing has no place on the axis
         place = NAMED.index(row["variant"]) + 1 if row["variant"] in NAMED else 0
-        own = {"name": row["variant"] if place else "", "series": row["dtype"]}
+        own = {"name": row["variant"], "series": row["dtype"]}
         marks.append(one.mark(str(place or ""), told) | own)
     head = ("operation", "#FLOP/B", "#time", "#of its roof", "what keeps it from there")
-    return with_table((every, slope, marks), "Operations on their roofs", head, lines) + key(NAMED)
+    by_name = {row["variant"]: line for row, line in zip(table, lines, strict=True)}
+    some = [by_name[name] for name in CAUSES if name in by_name]
+    drawn = with_table((every, slope, marks), "Operations on their roofs", head, lines)
+    return drawn + key(NAMED) + tables.listed(head, some, "What keeps some from their roofs")
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:

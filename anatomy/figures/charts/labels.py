@@ -7,7 +7,7 @@ others where they are. What stands farther off gets a leader line. There is noth
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import cos, hypot, inf, pi, sin
+from math import atan2, cos, degrees, hypot, inf, pi, sin
 
 HEIGHT = 13.0  # of a line of text
 # Width of letters at that size, on the wide side, because fonts differ; of others by their case.
@@ -83,6 +83,20 @@ def width(text: str) -> float:
 def around(x: float, y: float) -> Box:
     """The square of a mark."""
     return Box(x - MARK, y - MARK, x + MARK, y + MARK)
+
+
+def along(
+    start: tuple[float, float], end: tuple[float, float], name: str, away: float
+) -> tuple[dict[str, float | str], list[Box]]:
+    """How the text of a name is set over the middle of a line, so many pixels `away` from it, and
+    boxes that cover it."""
+    (x, y), (x_end, y_end), half = start, end, width(name) / 2
+    turn, off = atan2(y_end - y, x_end - x), away + HEIGHT / 2
+    boxes = []
+    for step in range(-int(half), int(half) + 1, 8):
+        right = (x + x_end) / 2 + step * cos(turn) + off * sin(turn)
+        boxes.append(around(right, (y + y_end) / 2 + step * sin(turn) - off * cos(turn)))
+    return {"angle": degrees(turn) % 360, "baseline": "bottom", "dy": -away}, boxes
 
 
 def placed(

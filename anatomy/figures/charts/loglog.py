@@ -78,9 +78,9 @@ def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
 
 def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: int) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format: with its
-    `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
-    `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
-    kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
+    `peak` (FLOP/s) and the `rate` that says it, its `ridge` (FLOP per byte) and the `text` of that.
+    `limits` has the `bandwidth` (B/s) of the slope and the `name` over it, and may have a `steeper`
+    one of the same kind; both end at the highest roof. `points` are calls, `at` their FLOP per
     byte: on a desk each has its `name` beside it, on a phone its `number`. A mark has the colour of
     the roof that is its `series`, where it has one."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
@@ -94,7 +94,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
         for roof in roofs
-        for at in (left, roof["ridge"], right)
+        for at in (roof["ridge"], right)
     ]
     corners = [roof | {"at": roof["ridge"], "value": roof["peak"]} for roof in roofs]
     bottom, top = slope * left, 2 * max(grammar.ends_of(roofs, "peak"))
@@ -113,23 +113,14 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     colour, shape = grammar.series(names, grammar.legend(names, width))
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")
     marks = grammar.on(corners, x=x, y=y, description="hover:N")
-    under = grammar.on([{"at": left, "value": bottom, "text": limits["name"]}], x=x, y=y)
-    beside = {"align": "left", "baseline": "middle", "dx": 44, "dy": -8, "color": MUTED}
+    slopes = [each for each in (limits, limits.get("steeper")) if each]
+    highest = max(grammar.ends_of(roofs, "peak"))
+    along, words = _slopes(slopes, (left, highest), plane, (x, y))
     # At the right end of a roof nothing else is in the way of its words.
     said = _labels(roofs, plane, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
-    if steeper := limits.get("steeper"):
-        corner = max(grammar.ends_of(roofs, "peak")) / steeper["bandwidth"]
-        line = [{"at": at, "value": at * steeper["bandwidth"]} for at in (left, corner)]
-        dashed = grammar.on(line, x=x, y=y).mark_line(color=MUTED, strokeDash=[4, 3])
-        named = grammar.on([{"value": bottom, "text": steeper["name"]}], y=y)
-        under_right = {"align": "right", "baseline": "bottom", "dx": -4, "color": MUTED}
-        under_right["dy"] = -5 if width > DESK else -22  # over the other words where both meet
-        words = named.mark_text(**under_right).encode(x=alt.value("width"), text="text:N")
-        calls = [dashed, words]  # it passes behind the names
     if points:
-        words = [labels.Box(44, height - 16, 44 + labels.width(limits["name"]), height)]
         for each in said:
             level = plane.pixels(right, each["value"])[1]
             words.append(
@@ -138,20 +129,40 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         roofed = f"indexof({json.dumps(names)}, datum.series) >= 0"
         shade = alt.condition(roofed, colour, alt.value(grammar.TEXT))
         ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
-        for each in filter(None, (limits, steeper)):
-            highest = max(grammar.ends_of(roofs, "peak"))
+        for each in slopes:
             corner = (highest / each["bandwidth"], highest)
             ends.append((left, left * each["bandwidth"], *corner))
         segments = [(*plane.pixels(*end[:2]), *plane.pixels(*end[2:])) for end in ends]
         calls += _calls(points, (words, segments), plane, (x, y), shade, names=width > DESK)
     layers = [
+        *along,
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
         grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above),
-        under.mark_text(**beside).encode(text="text:N"),
         *calls,
     ]
     return grammar.layered(layers, inner, height)
+
+
+def _slopes(slopes, ends, plane: Plane, axes) -> tuple[list[alt.Chart], list[labels.Box]]:
+    """Slopes from the left end of the axis to the highest roof, all but the first one dashed; over
+    the steepest, the last, their names, and boxes that cover these."""
+    (x, y), (left, highest), steep = axes, ends, slopes[-1]["bandwidth"]
+    spot = plane.pixels(left, left * steep), plane.pixels(highest / steep, highest)
+    middle = {"at": (left * highest / steep) ** 0.5, "value": (left * highest * steep) ** 0.5}
+    drawn, boxes = [], []
+    for number, each in enumerate(slopes):
+        corner = {"at": highest / each["bandwidth"], "value": highest}
+        line = grammar.on([{"at": left, "value": left * each["bandwidth"]}, corner], x=x, y=y)
+        how = {"strokeDash": [4, 3]} if number else {"strokeWidth": 1.8}
+        turned, taken = labels.along(*spot, each["name"], 5 + LINE * (len(slopes) - 1 - number))
+        name = grammar.on([middle | {"text": each["name"]}], x=x, y=y)
+        drawn += [
+            line.mark_line(color=MUTED, **how),
+            grammar.words(name, how=turned | {"color": MUTED}),
+        ]
+        boxes += taken
+    return drawn, boxes
 
 
 def _calls(points, drawn, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:
@@ -339,9 +350,10 @@ def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
     for level in shared:
         names = ", ".join(each["series"] for each in level)
         corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
+        whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
         room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER
-        said = [] if short else [f"{corners} FLOP/B", corners]
+        said = [] if short else [*whole, f"{corners} FLOP/B", corners]
         fitting = (text for text in said if labels.width(text) <= room)
         found.append({"value": peak, "text": next(fitting, names)})
     return found

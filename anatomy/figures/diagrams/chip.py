@@ -86,13 +86,15 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
         ("fp32 units", "one multiply-add at a time, each thread"),
         ("tensor cores", "multiply small tiles of matrices"),
     )
+    beside = canvas.wide(parts[1][0], 11, bold=True) + canvas.wide(parts[2][1], 10) + 40 < width
+    high = 21 if beside else 33  # or what a part is stands under its name
     for at, (name, what) in enumerate(parts):
-        top = y + 8 + 26 * at
-        sheet.box(x + 8, top, width - 17, 21, fill=QUIET, opacity=0.3)
+        top = y + 8 + (high + 5) * at
+        sheet.box(x + 8, top, width - 17, high, fill=QUIET, opacity=0.3)
         used = sheet.words(x + 14, top + 14.5, name, bold=True, size=11)
-        if used + canvas.wide(what, 10) + 26 < width:
-            sheet.words(x + used + 24, top + 14.5, what, size=10, colour=MUTED)
-    top = y + 8 + 26 * len(parts) + 6
+        spot = (x + used + 24, top + 14.5) if beside else (x + 14, top + 27)
+        sheet.words(*spot, what, size=10, colour=MUTED)
+    top = y + 8 + (high + 5) * len(parts) + 6
     step = (width - 18) / 16
     shown = warps or 32
     issuing = {shown * part // 32 for part in (3, 10, 21, 28)}

@@ -50,7 +50,8 @@ def memory_ladder(*, caption: str | None = None) -> str:
         copy = showing.ceilings_of(limits).get("copy")
         levels = _levels(copies, transfers, hbm=copy.value if copy else None)
         if ladder and held:
-            levels = (_read(ladder, held, chase) or levels[:-1]) + levels[-1:]
+            own = curves.marginals(copies.rows).get("read")
+            levels = (_read(ladder, held, chase, own) or levels[:-1]) + levels[-1:]
         label = "Bandwidth to scale: " + "; ".join(_said(each) for each in levels)
         return canvas.both(lambda sheet: _bars(sheet, levels), f"{label}.")
 
@@ -80,9 +81,12 @@ def _levels(bandwidth: Recording, transfers: Recording, *, hbm: float | None) ->
     ]
 
 
-def _read(ladder: Recording, held: Recording, chase: Recording | None) -> list[Level]:
+def _read(
+    ladder: Recording, held: Recording, chase: Recording | None, own: curves.Marginal | None
+) -> list[Level]:
     """The levels as kernels read them that do nothing else, with how long one load waits where a
-    chase found three levels as well; none where fewer were found."""
+    chase found three levels as well; none where fewer were found. `own` is what whole calls found
+    that the L2 itself delivers of each byte more."""
     fits = {row["variant"]: row.get("gpu_bytes") for row in held.rows}
     every = [row for row in ladder.rows if row.get("level_rate")]
     cached, parts = (
@@ -93,12 +97,16 @@ def _read(ladder: Recording, held: Recording, chase: Recording | None) -> list[L
         return []
     l1 = "reads of what each has near it"
     # One fetch may serve several SMs: what arrives is not shown to be what the L2 delivers.
-    l2 = "L2, all SMs reading the same lines"
+    l2 = Level("L2", "reads by all SMs of the same lines", cached[1], fits["L2"], THIRD)
+    if own and own.rate.median < cached[1]:
+        itself = units.rate(own.rate.median, "B/s", most=2)
+        what = f"dark: whole calls, {itself}; pale: all SMs read the same lines"
+        l2 = l2._replace(what=what, bytes_per_s=own.rate.median, more=cached[1])
     levels = [row for row in chase.rows if row["op"] == "chase, levels"] if chase else []
     waits = [rows.printed(row, "latency_s") for row in levels if row.get("latency_s")]
     found = [
         Level("L1 caches, all SMs together", l1, cached[0], fits["L1 and shared memory"], FOURTH),
-        Level(l2, "what arrives at the SMs", cached[1], fits["L2"], THIRD),
+        l2,
         Level("HBM", "reads of more than the caches hold", parts[-1], fits["HBM"], GOOD),
     ]
     if len(waits) != len(found):

@@ -1,29 +1,42 @@
 """What SMs do over time: blocks in waves, and warps of which one computes while others wait."""
 
+from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, MUTED, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, WAIT, Lanes
+from anatomy.judge import rows
+from anatomy.record.showing import current
 
 PANELS = (1, 2, 4)  # warps
 # Units of time: a warp computes, then waits. Drawn short; a load takes hundreds of cycles.
 COMPUTES, WAITS, TURNS = 1.0, 3.0, 3
 
 SMS, BLOCKS = 4, 5  # of the drawing of waves
+# What its times are of: a launch that fills all SMs of the machine, and one of a block more.
+ALONE, EDGES = "one block an SM", ("full", "one more")
 
 
 def block_waves() -> str:
-    """Four SMs with a place for one block each, and five blocks.
+    """Four SMs with a place for one block each, and five blocks, with how long one wave and two
+    take on the machine shown.
 
     block_waves()
     """
+    found = current().find("occupancy.staircase")
     label = (
         "Four SMs over time. Blocks 1 to 4 run at once, one on each. Block 5 waits until one of "
         "them is done, and runs alone while three SMs are idle."
     )
-    return f'<figure class="shown">{canvas.both(_waves, label)}</figure>'
+
+    def draw() -> str:
+        table = rows.select(found.recording.rows if found.recording else [], op=ALONE)
+        ends = [rows.printed(row, "median_s") for row in table if row.get("edge") in EDGES]
+        return canvas.both(lambda sheet: _waves(sheet, ends), label)
+
+    return framing.exhibit([found], None, draw)
 
 
-def _waves(sheet: Canvas) -> None:
+def _waves(sheet: Canvas, ends: list[str]) -> None:
     lanes = Lanes(sheet, 2.0, left=52)
     for wave in (0, 1):
         sheet.words(lanes.at(wave) + 2, 12, f"wave {wave + 1}", bold=True)
@@ -35,6 +48,9 @@ def _waves(sheet: Canvas) -> None:
             said = f"block {block}" if there else "idle"
             y, fill = 20 + sm * LANE, KERNEL if there else WAIT
             lanes.box(y, wave, wave + 1, fill, said, frame=not there)
+    for wave, end in enumerate(ends, 1):
+        said = f"measured: {end}" if wave == 1 else end
+        sheet.words(lanes.at(wave), 20 + SMS * LANE + 12, said, bold=True, anchor="end")
 
 
 def hidden_waits() -> str:

@@ -63,7 +63,7 @@ def with_table(
 
 
 def named(
-    table: Sequence[Row], only: Sequence[str], least_s: Callable[[Row], float], ceilings: Ceilings
+    table: Sequence[Row], only: Sequence[str], least: Callable[[Row], Any], ceilings: Ceilings
 ) -> str:
     """A few variants of a table, each with its name and its share of the least time that it can
     take beside its mark, or a number on a phone; on the roofs of their `dtype` alone, and without
@@ -71,7 +71,10 @@ def named(
     known, marks = {row["variant"]: row for row in table}, []
     for number, name in enumerate(only, 1):
         row = lookup("operation", name, known)
-        label = f"{name}, {units.percent(least_s(row) / row['median_s'])}"
+        bound = least(row)  # its `seconds`, and the `roof` that says so
+        label = f"{name}, {units.percent(bound.seconds / row['median_s'])}"
+        if bound.roof in machine.DRAM and bound.roof != "copy":  # the slope is a copy's
+            label += f" of {bound.roof}"
         mark = Placed(label, row, row["flops"] / row["bytes"]).mark(str(number))
         marks.append(mark | {"name": label, "series": row["dtype"]})
     every, slope, _ = rooflines.roofs(ceilings)

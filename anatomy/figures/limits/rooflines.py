@@ -171,11 +171,11 @@ def roofs(ceilings: Ceilings) -> tuple[list[dict], dict, list[list[str]]]:
         peak, ridge = ceilings.get(name), machine.ridge(ceilings, name)
         rate, corner = units.rate(peak.value, "FLOP/s"), units.significant(ridge)
         dtype, at = name.removeprefix(machine.MATMUL), f"{corner} FLOP/B"
-        roof = {"series": dtype, "peak": peak.value, "ridge": ridge, "text": corner}
+        roof = {"series": dtype, "peak": peak.value, "rate": rate, "ridge": ridge, "text": corner}
         found.append(roof | {"hover": f"{dtype}: {rate} ({peak.kind}), ridge point at {at}"})
         lines.append([escape(dtype), rate, at, escape(peak.kind)])
     bandwidth = units.rate(memory.value, "B/s")
-    slope = {"bandwidth": memory.value, "name": f"slope: copy, {bandwidth} ({memory.kind})"}
+    slope = {"bandwidth": memory.value, "name": f"copy, {bandwidth} ({memory.kind})"}
     return found, slope, lines
 
 

@@ -162,8 +162,11 @@ def test_rates_are_drawn_over_what_is_under_way(tmp_path):
     assert "12.5%" in drawn and "GB/s" in drawn and "16 loads at a time" in drawn
 
 
-def test_the_drawings_say_in_words_what_they_show():
-    assert "Block 5 waits" in block_waves() and "the SM is never idle" in hidden_waits()
+def test_the_drawings_say_in_words_what_they_show(tmp_path):
+    occupancy_rows.staircase(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        assert "Block 5 waits" in block_waves() and ">measured: " in block_waves()
+    assert "the SM is never idle" in hidden_waits()
 
 
 @pytest.mark.parametrize(

@@ -210,15 +210,20 @@ def test_figures_have_each_mark_once_and_a_row_for_each_operation(page):
     assert "dashed: copy within the L2, 6.0 TB/s" in html and html.count("<svg") == 2
     assert "relu: 0.125 FLOP/B" in html and "of what copy allows" in html
     assert swept.count("<tr") == 1 + len(requirements.FMAS)
+    some = html.partition("What keeps some from their roofs")[2]
+    told = [some.index(f">{name} <") for name in figures.CAUSES]
+    assert told == sorted(told)
 
 
 def test_a_few_operations_are_drawn_with_their_shares_on_the_roofs_of_their_formats(page):
     with showing.using(page):
         html = figures.operations(["relu", "softmax", "matmul, bf16"])
+        reads = figures.operations(["sum", "matmul, bf16"])
         with pytest.raises(UnknownName):
             figures.operations(["reluu"])
     assert "1. relu, " in html and "3. matmul, bf16, " in html
     assert ">fp32<" in html and ">bf16<" in html and ">fp8<" not in html and "<table" not in html
+    assert "% of read" in reads and "% of " not in html  # the slope that is drawn is a copy's
 
 
 # ---- What a learner works with.
@@ -233,6 +238,8 @@ def test_answers_of_exercises_follow_from_any_machines_constants(
 ):
     assert calculations.ridge(peak, copy) == ridge
     assert calculations.fmas_at_the_ridge(ridge) == fmas
+    assert calculations.beyond_both(peak / 2, peak, peak) == 2  # 16 FLOP/B are over this ridge
+    assert calculations.beyond_both(copy, peak=32 * copy, bandwidth=copy) == 16
     assert calculations.half_precision_fmas(ridge) == in_bf16
     assert calculations.decode_batch(bf16, copy) == rows
     assert calculations.layer_floor(bf16) == pytest.approx(2.74877906944e11 / bf16)

@@ -172,3 +172,4 @@ def test_the_picture_of_the_ladder_says_how_long_a_load_waits_where_it_was_measu
         drawn = page.memory_ladder()
     assert "L1 caches" in without and "waits" not in without
     assert drawn.count(">one load waits ") == 3 == drawn.count(">waits ")
+    assert "reads by all SMs of the same lines" in drawn  # whole calls got no less
