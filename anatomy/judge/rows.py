@@ -231,8 +231,8 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`, and with
     its interval where that is `WIDE`: `8.0× faster (5.3× to 12×)`. `as fast` of `same` alone. Of
     `undecided` what the interval leaves open and no direction: `about as fast (within 4%)`, or `not
-    clearly faster or slower (0.82× to 1.3× the time)`. In `short`, for a label of a drawing, a decided ratio is
-    its figure alone, and one that is not its interval. A column that is no ratio of times, or a row
+    clearly faster or slower (0.82× to 1.3× the time)`. In `short`, for a label of a drawing, a
+    decided ratio is its figure alone, and one that is not its interval. A column that is no ratio of times, or a row
     with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
@@ -343,7 +343,7 @@ def if_wide(row: Mapping[str, Any], column: str, spec: str = "") -> str:
     value, low, high = (row.get(name) for name in (column, *(declared.interval or (None, None))))
     if declared.unit != "s" or any(units.missing(each) for each in (value, low, high)):
         return ""
-    if 0 < low and high <= WIDE_TIME * low:
+    if low > 0 and high <= WIDE_TIME * low:
         return ""
     if not spec:
         low, high = ranged(row, column).partition(" [")[2].rstrip("]").split(", ")
