@@ -232,8 +232,8 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     its interval where that is `WIDE`: `8.0× faster (5.3× to 12×)`. `as fast` of `same` alone. Of
     `undecided` what the interval leaves open and no direction: `about as fast (within 4%)`, or `not
     clearly faster or slower (0.82× to 1.3× the time)`. In `short`, for a label of a drawing, a
-    decided ratio is its figure alone, and one that is not its interval. A column that is no ratio of times, or a row
-    with no verdict on it, is a BadParameter.
+    decided ratio is its figure alone, and one that is not its interval. A column that is no ratio
+    of times, or a row with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
