@@ -85,7 +85,8 @@ class Told(NamedTuple):
     def time(self) -> str:
         """The time of a step, and who paces it where that is the host."""
         host = " (host-bound)" if self.row.get("paced_by") == "host" else ""
-        return f"{units.seconds(self.row['median_s'])}{host}"
+        time = f"{rows.printed(self.row, 'median_s', units.PLAIN_DIGITS)}"
+        return f"{time}{rows.if_wide(self.row, 'median_s')}{host}"
 
     def __str__(self) -> str:
         return f"{self.trips} trips, {self.moved}, measured {self.time}"
