@@ -78,7 +78,7 @@ def test_the_key_of_speed_ups_says_which_side_of_one_pays(root):
     ratio = text(call("payoff", of(root), **MAP))
     assert "▼ faster pays" in ratio and "above 1" not in ratio
     line = text(call("payoff", of(root), **LINE | {"value": "speedup"}))
-    assert "compiled breaks even at width" in line and "shown to pay at no width" in line
+    assert "compiled breaks even between width 1024" in line and "shown to pay at no width" in line
 
 
 def test_a_line_of_counts_that_are_the_same_is_hollow_and_says_so(root):

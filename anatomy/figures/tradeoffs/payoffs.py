@@ -295,11 +295,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     few = _coordinates((cell for cell in known if cell.few), wanted)
     never = _coordinates((cell for cell in line if cell.value is None), wanted)
     if found:
-        each = [
-            f"at {name} ≈ {_near(wanted.x, one.at)}, between {label(wanted.x, one.before.x)} "
-            f"({one.before.word}) and {label(wanted.x, one.after.x)} ({one.after.word})"
-            for one in found
-        ]
+        each = [_about(name, one, wanted.x) for one in found]
         said = "needs as much as the control " if counted else "breaks even "
         said += f"{' and '.join(each)}."
     elif known and counted:
@@ -317,6 +313,13 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
+
+
+def _about(name: str, one: breakeven.Crossing, x: str) -> str:
+    """Where break-even lies, as far as it is known: a number only between neighbours."""
+    ends = (f"{label(x, cell.x)} ({cell.word})" for cell in (one.before, one.after))
+    near = f"between {name} " if one.undecided else f"at {name} ≈ {_near(x, one.at)}, between "
+    return near + " and ".join(ends)
 
 
 def _last_paying(known: Sequence[Cell]) -> int | None:
