@@ -250,7 +250,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     for variant in wanted.variants:
         line = [cell for cell in cells if cell.variant == variant]
         found = breakeven.crossings(line) if numeric else []
-        for each in found:
+        for each in (one for one in found if not one.undecided):
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
         alike.setdefault(_sentence(line, found, wanted), []).append(tables.code(variant))
