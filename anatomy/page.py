@@ -56,6 +56,7 @@ def show(
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     where: Mapping[str, Any] | None = None,
+    first: tuple[str, int] | None = None,
     chart: str | None = None,
     caption: str | None = None,
     unfold: bool = False,
@@ -73,6 +74,8 @@ def show(
         rows: Variants shown, in this order; by default all, the control's duplicate included.
         columns: Columns of the table, by name, in this order; any column of the recording, or of
             `anatomy.judge.rows.DERIVED`. By default those that matter for the kind of table.
+        first: A column of places, from 1, and how many rows are shown, in their order:
+            `("host_place", 10)`.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
             `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
         unfold: Show the table under a chart unfolded.
@@ -89,6 +92,8 @@ def show(
     def draw() -> str:
         chosen = {"op": op, "quantity": quantity, "variants": rows}
         table = figures.rows_of(found, ceilings, where, **chosen)
+        if first is not None:
+            table = figures.placed(table, *first)
         return figures.shown(figures.called(table, labels), columns, chart, unfold=unfold)
 
     return framing.exhibit(found, caption, draw)

@@ -20,7 +20,7 @@ TITLES = {
     "layer_norm": "LayerNorm timing (F.layer_norm)",
     "layer_norm_chain": "LayerNorm-ish timing (the hand-written chain)",
 }
-GAP = 3  # characters between columns
+GAP, LONGEST = 3, 60  # characters between columns, and of one that is wrapped
 LINE_BYTES = 128  # the first L2 line boundary that an offset is held against, in bytes
 # Columns that a terminal's table leaves out: beside another column, or of no use to a reader.
 HIDDEN = columns.aside(columns.ALWAYS, columns.TERMINAL)
@@ -169,6 +169,7 @@ def tables(recording: Recording, ceilings: Ceilings | None = None) -> list[Table
         cells = {name: [_table_cell(row, name) for row in full] for name in shown}
         same = {n: all_[0] for n, all_ in cells.items() if n not in first and _alike(all_)}
         shown = [name for name in shown if name not in same]
+        shown.sort(key=lambda n: n not in first and (bool(first) or not columns.identifies(n)))
         numbers = {name for name in shown if not isinstance(measured[name][0], str)}
         below = ", ".join(f"{rows.heading(name)} {cell}" for name, cell in same.items())
         title = rows.group_name(op, quantity) or None
@@ -185,7 +186,7 @@ def _side_by_side(names: Sequence[str], cells: Mapping[str, Sequence]) -> list[l
     """The columns in parts that fit the terminal, each of them behind the first column."""
     first, *others = names
     lines = {n: "\n".join((rows.heading(n), *filter(None, cells[n]))) for n in names}
-    wide = {n: GAP + max(map(len, lines[n].splitlines())) for n in names}
+    wide = {n: GAP + min(LONGEST, max(map(len, lines[n].splitlines()))) for n in names}
     parts, used = [[first]], wide[first]
     for name in others:
         if used + wide[name] > terminal_width() and len(parts[-1]) > 1:

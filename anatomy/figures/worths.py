@@ -1,8 +1,9 @@
 """What each technique was worth, case by case: a mark for every model or size that was measured."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log2
+from statistics import median
 from typing import NamedTuple
 
 from anatomy.claims import Result
@@ -14,18 +15,22 @@ from anatomy.judge.pace import HOST
 from anatomy.record.showing import Found, current
 from anatomy.table import units
 
-ROW, RADIUS = 48.0, 3.6  # pixels
+ROW, RADIUS = 56.0, 3.2  # pixels
 LANES = 5.0  # host-bound cases lie so far above a technique's line, GPU-bound ones below
+APART, LEVELS = 5.5, 3  # pixels from a level of marks to the next, where they would overlap; levels
+MIDDLE = " in the middle"
 PROMISE = 5.0  # how thick the bar is that stands under the marks for what was promised
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Case(NamedTuple):
-    """The speed-up of one case, whether it was host-bound before, and whether it is decided."""
+    """The speed-up of one case, whether it was host-bound before, whether it is decided, and its
+    interval."""
 
     speed: float
     host_bound: bool
     decided: bool
+    ends: tuple[float, float] | None = None
 
 
 class Worth(NamedTuple):
@@ -37,19 +42,20 @@ class Worth(NamedTuple):
 
     @property
     def on_the_gpu(self) -> str:
-        """Where the best case was host-bound, what the best of the others is; else empty."""
-        if not self.cases[-1].host_bound:
-            return ""
-        others = [case.speed for case in self.cases if not case.host_bound]
+        """What the middle one of the cases is in which the GPU was the bottleneck: the best one may
+        be a case that few have."""
+        speeds = [case.speed for case in self.cases if not case.host_bound]
         return (
-            f"GPU-bound: {_short(max(others))}× at best" if others else "host-bound in every case"
+            f"GPU-bound: {_short(median(speeds))}×{MIDDLE}"
+            if speeds
+            else "host-bound in every case"
         )
 
 
 def worths(*, caption: str | None = None) -> str:
     """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, above the
-    line and a diamond where it was host-bound before, and what was promised as a grey bar. Beside a
-    technique whose best case was host-bound stands its best where the GPU was the bottleneck.
+    line and a diamond where it was host-bound before, with its interval, and what was promised as a
+    grey bar. Beside a technique stands the middle of its cases where the GPU was the bottleneck.
 
         worths(caption="Each mark is one model or size.")
     """
@@ -79,7 +85,12 @@ def worths(*, caption: str | None = None) -> str:
 
 def _worth(each: frontmatter.Technique, result: Result | None, found: Iterable[Found]) -> Worth:
     cases = [
-        Case(1 / row["ratio"], base.get("paced_by") == HOST, row["verdict"] in ("faster", "slower"))
+        Case(
+            1 / row["ratio"],
+            base.get("paced_by") == HOST,
+            row["verdict"] in ("faster", "slower"),
+            (1 / row["ratio_high"], 1 / row["ratio_low"]),
+        )
         for row, base in techniques.cases(each, found)
     ]
     return Worth(each.name, sorted(cases), _promised(result))
@@ -95,7 +106,8 @@ def _promised(result: Result | None) -> tuple[float, float] | None:
 
 def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
     desk = sheet.width > 500
-    speeds = [case.speed for each in every for case in each.cases]
+    cases = [case for each in every for case in each.cases]
+    speeds = [speed for case in cases for speed in (case.speed, *(case.ends or ()))]
     first, last = floor(2 * log2(min(speeds))) / 2, ceil(2 * log2(max(speeds))) / 2
     names = 190.0 if desk else 0.0
     left, right = names + 30, sheet.width - 34
@@ -136,24 +148,44 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         under = sheet.paragraph(0, middle + 12 - 8 * lines, names, each.name, bold=True)
         sheet.words(0, under, each.on_the_gpu, colour=MUTED, size=11)
     else:
-        right = sheet.words(0, top + 14, each.name, bold=True)
-        short = each.on_the_gpu.removesuffix(" at best")
-        sheet.words(right + 4, top + 14, short, colour=MUTED, size=11)
+        sheet.words(0, top + 14, each.name, bold=True)
+        short = each.on_the_gpu.removesuffix(MIDDLE)
+        sheet.words(sheet.width - 1, top + 14, short, colour=MUTED, size=11, anchor="end")
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
-        sheet.box(x0, middle + 16, x1 - x0, PROMISE, fill=QUIET)
+        sheet.box(x0, middle + 21, x1 - x0, PROMISE, fill=QUIET)
     low, high = each.cases[0].speed, each.cases[-1].speed
     sheet.line((at(low), middle), (at(high), middle), colour=MUTED)
-    for case in each.cases:
-        _mark(sheet, at(case.speed), middle + _lane(case), case)
-    for case, away, anchor in ((each.cases[0], -9, "end"), (each.cases[-1], 9, "start")):
-        colour = BAD if case.host_bound else GOOD
-        x, text = at(case.speed) + away, _short(case.speed)
-        sheet.words(x, middle + _lane(case) + 4, text, colour=colour, size=11, anchor=anchor)
+    lanes = _lanes(each.cases, at)
+    for case, lane in zip(each.cases, lanes, strict=True):
+        if case.ends:
+            x0, x1 = (at(end) for end in case.ends)
+            colour = BAD if case.host_bound else GOOD
+            sheet.box(x0, middle + lane - 0.5, x1 - x0, 1, fill=colour, opacity=0.35, round_=0)
+    for case, lane in zip(each.cases, lanes, strict=True):
+        _mark(sheet, at(case.speed), middle + lane, case)
+    for number, side in ((0, 0), (-1, 1)):
+        case, away, anchor = each.cases[number], (-4, 4)[side], ("end", "start")[side]
+        level = [one for one, lane in zip(each.cases, lanes, strict=True) if lane == lanes[number]]
+        reach = [at(one.ends[side]) for one in level if one.ends]
+        x = (min, max)[side]([at(case.speed) + (-5, 5)[side], *reach]) + away
+        colour, y = BAD if case.host_bound else GOOD, middle + lanes[number] + 4
+        sheet.words(x, y, _short(case.speed), colour=colour, size=11, anchor=anchor)
 
 
-def _lane(case: Case) -> float:
-    return -LANES if case.host_bound else LANES
+def _lanes(cases: Sequence[Case], at: Callable[[float], float]) -> list[float]:
+    """How far each mark lies under its technique's line, or above it: farther where it would lie on
+    another."""
+    last: dict[tuple[bool, int], float] = {}  # where the last mark of a side's level is
+    lanes = []
+    for case in cases:
+        x, side = at(case.speed), case.host_bound
+        ends = [last.get((side, level), -1e3) for level in range(LEVELS)]
+        free = (level for level, end in enumerate(ends) if x - end > 2 * RADIUS + 1)
+        level = next(free, ends.index(min(ends)))
+        last[side, level] = x
+        lanes.append((-1 if side else 1) * (LANES + APART * level))
+    return lanes
 
 
 def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:

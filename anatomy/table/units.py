@@ -15,6 +15,7 @@ NOT_MEASURED = "not measured"
 FEWEST_DIGITS = 2  # an interval wider than its median still leaves a size to read
 MOST_DIGITS = 5  # a clock that ticks in steps can give an interval of no width
 PLAIN_DIGITS = 3  # without an interval
+_ONE = re.compile(r"1(\.0*)?")
 PANDAS_MISSING = ("NAType", "NaTType")  # types of what pandas puts where there is no value
 
 TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
@@ -167,7 +168,7 @@ def _scaled(
         )
     steps = tuple(step for step in steps if step[0] == 1.0) if x == 0 or isinf(x) else steps
     for index, (size, name) in enumerate(steps):  # noqa: B007 - the step that the loop stops at
-        ends = (None if missing(end) else end / size for end in (low, high))
+        ends = tuple(None if missing(end) else end / size for end in (low, high))
         places = min(_paid_places(x / size, *ends), _places(x / size, most))
         if index == len(steps) - 1:
             break
@@ -177,14 +178,22 @@ def _scaled(
     text = _fixed(x / size, places)
     text += name if name in ("", "×") else f" {name}"
     if show and not (missing(low) or missing(high)):
-        text += f" [{', '.join(_end(end / size, places) for end in (low, high))}]"
+        # Where the number itself reads 1, its ends can only go with it.
+        beside_1 = (ends[0] > 1 or ends[1] < 1) and not _ONE.fullmatch(_fixed(x / size, places))
+        text += f" [{', '.join(_end(end, places, beside_1) for end in ends)}]"
     return text
 
 
-def _end(x: float, places: int) -> str:
-    """An end of an interval, which reads 0 only where it is 0."""
+def _end(x: float, places: int, beside_1: bool) -> str:
+    """An end of an interval, which reads 0 only where it is 0, and not 1 where the interval lies
+    `beside_1`, which of a ratio means *as fast*."""
     text = _fixed(x, places)
-    return _fixed(x, _places(x, 1)) if x and text.strip("0.") == "" else text
+    if x and text.strip("0.") == "":
+        return _fixed(x, _places(x, 1))
+    if beside_1 and _ONE.fullmatch(text):
+        closer = (_fixed(x, places + more) for more in range(1, MOST_DIGITS))
+        return next((each for each in closer if not _ONE.fullmatch(each)), text)
+    return text
 
 
 def _paid_places(x: float, low: float | None, high: float | None) -> int:

@@ -31,7 +31,7 @@ def test_an_exponent_is_fitted_to_the_times_and_counts_of_one_series():
 
 def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root):
     counted = text(call("curve", of(root), **CURVE | {"y": "peak_bytes"}))
-    assert "exact: a straight line" in counted and "Counts have no noise" in counted
+    assert "exact: a straight line" in counted and "how far the points stray" in counted
     two = CURVE | {"where": CURVE["where"] | {"tokens": [256, 1024]}}
     assert "no interval: it takes 3 sizes" in text(call("curve", of(root), **two))
     assert "fewer than two sizes" in text(call("curve", of(root), **CURVE | {"beyond": 16384}))
@@ -105,3 +105,12 @@ def test_a_curve_names_its_levels_the_edges_of_caches_and_the_machines_limit(tmp
                        ceiling="copies")  # fmt: skip
     assert ">L1 of one SM, " in chased and chased.count(" ns</text>") >= 3
     assert ">copy, " in read and ">copy, " not in chased
+
+
+def test_calls_in_order_lie_evenly_and_sizes_do_not():
+    calls, sizes = (
+        loglog._over_x([(x, str(x)) for x in many], "", 600).to_dict()["scale"]
+        for many in (range(2, 21), [2**power for power in range(1, 13)])
+    )
+    assert calls.get("type") != "log" and calls["domain"] == [1.5, 20.5]
+    assert sizes["type"] == "log"

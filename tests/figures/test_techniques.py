@@ -85,15 +85,15 @@ def test_a_cell_whose_ordinary_way_was_host_paced_says_so(root):
 @pytest.mark.parametrize(
     ("cases", "said"),
     [
-        ([(0.9, True), (1.1, False), (14, True)], "GPU-bound: 1.1× at best"),
+        ([(0.9, True), (1.1, False), (14, True)], "GPU-bound: 1.1× in the middle"),
         ([(0.9, True), (14, True)], "host-bound in every case"),
-        ([(0.9, True), (14, False)], ""),
+        ([(0.9, False), (1.2, False), (14, False)], "GPU-bound: 1.2× in the middle"),
     ],
 )
-def test_beside_a_best_that_was_host_bound_stands_the_best_of_the_others(cases, said):
+def test_beside_a_technique_stands_the_middle_of_its_cases_on_the_gpu(cases, said):
     worth = Worth("graphs", [Case(*each, True) for each in cases], None)
     assert worth.on_the_gpu == said
-    for width, drawn in ((680, said), (330, said.removesuffix(" at best"))):
+    for width, drawn in ((680, said), (330, said.removesuffix(" in the middle"))):
         sheet = Canvas(width)
         worths._drawn(sheet, [worth])
         texts = re.findall(r"<text[^>]*>([^<]*)</text>", sheet.svg("wide"))

@@ -72,6 +72,12 @@ def test_a_number_outside_of_its_interval_is_refused(ranged, ends):
         ranged(200e-6, *ends)
 
 
+def test_no_end_reads_one_where_the_interval_leaves_it_out():
+    assert units.ratio_range(0.967, 0.938, 0.998) == "0.97× [0.94, 0.998]"
+    assert units.ratio_range(1.04, 1.0007, 1.08) == "1.04× [1.001, 1.08]"
+    assert units.ratio_range(0.99, 0.96, 1.003) == "0.99× [0.96, 1.00]", "1 lies in it"
+
+
 def test_an_end_reads_zero_only_where_it_is():
     assert units.seconds_range(32e-3, 0.24e-3, 47e-3) == "32 ms [0.2, 47]"
     assert units.seconds_range(32e-3, -0.24e-3, 47e-3) == "32 ms [-0.2, 47]"

@@ -39,18 +39,18 @@ def memory_of_a_step(*, caption: str | None = None) -> str:
         blocks = [row for row in table if not units.missing(row.get("block_bytes"))]
         seen = levels(blocks, parts[-1]["died_event"])
         by_kind = {kind: seen[kind] for kind in KINDS if kind in seen}
-        most = max(sum(each) for each in zip(*by_kind.values(), strict=True))
-        label = f"Memory by kind over two training steps, {units.byte_count(most)} at most."
-        drawn = canvas.both(lambda sheet: _layers(sheet, by_kind, parts, most), label)
+        total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
+        label = f"Memory by kind over two training steps, {units.byte_count(max(total))} at most."
+        drawn = canvas.both(lambda sheet: _layers(sheet, by_kind, parts, total), label)
         return drawn + figures.twin(_ends(by_kind, parts))
 
     return framing.exhibit(found, caption, draw)
 
 
-def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], most: int) -> None:
+def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], total: list[int]) -> None:
     kinds = {kind: KINDS[kind] for kind in reversed(by_kind)}  # as they lie, from above
-    top = sheet.key(12, kinds)[1] + 12
-    count = parts[-1]["died_event"]
+    top = sheet.key(12, kinds)[1] + 24  # the peak is named above the plot
+    count, most = parts[-1]["died_event"], max(total)
     across, up = (sheet.width - LEFT - 2) / count, HIGH / most
     step = round_step(most / 2**20, 4) * 2**20
     for number in range(int(most // step) + 1):
@@ -76,6 +76,8 @@ def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], most: int) -> 
             middle = sum(ends) / 2
             sheet.words(middle, top + HIGH + 14, name, anchor="middle", size=11, colour=MUTED)
         began = row["died_event"]
+    peak, at = f"{units.byte_count(most)} at most", LEFT + total.index(most) * across
+    sheet.words(at, top - 4, peak, anchor="middle", size=11, bold=True)
     sheet.space(2)
 
 
@@ -140,14 +142,11 @@ def _segments(sheet: Canvas, table: Sequence[Row], labels: Mapping[str, str]) ->
         for segment in own:
             for row in (r for r in table if (r["way"], r["segment"]) == (way, segment)):
                 wide = room * row["piece_bytes"] / total
-                told = f"{units.byte_count(row['piece_bytes'])} {_state(row)}"
+                size = units.byte_count(row["piece_bytes"])
+                told = f"{size} {'in use' if row['in_use'] else 'free'}"
                 look = {"fill": THIRD, "opacity": 0.85} if row["in_use"] else {"fill": QUIET}
                 look |= {} if row["in_use"] else {"opacity": 0.15, "dashed": True, "edge": MUTED}
                 sheet.box(x, y + 8, wide, BAR, told=told, round_=0, **look)
                 x += wide
             x += GAP
         y += 8 + BAR + 14
-
-
-def _state(row: Row) -> str:
-    return "in use" if row["in_use"] else "free"

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
+from anatomy.claims import IN_PART, Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
 from anatomy.claims.table import Table, trusted
 from anatomy.judge.rows import Row
@@ -47,7 +48,7 @@ def attention_nodes_become_one(census: Table) -> Finding:
     collect the gradients of weights and inputs are not counted; with them fused attention has more
     than one in any case.
     """
-    cases, seen = Cases(), []
+    cases, seen, brief = Cases(), list[str](), list[str]()
     for part in census.distinct("scope"):
         if part == LAYER:
             continue
@@ -64,7 +65,10 @@ def attention_nodes_become_one(census: Table) -> Finding:
                 counts.append((count, row["variant"]))
         if counts:
             seen.append(f"{part}: {written['nodes']} unfused, {_by_count(counts)}")
-    return cases.finding(f"Backward nodes of {'; '.join(seen)}.")
+            chosen = [count for count, backend in counts if backend == "default"]
+            brief += [f"{part} {written['nodes']} to {count}" for count in chosen]
+    found = cases.finding(f"Backward nodes of {'; '.join(seen)}.")
+    return replace(found, condition="; ".join(brief) or found.condition, short=())
 
 
 @claim(COSTS)
@@ -119,11 +123,17 @@ def shape_nodes_cost_nothing(costs: Table) -> Finding:
             if units.missing(trusted(row).get("kernels_per_call")):
                 raise Unmeasured(NOT_LISTED)
             case(row["kernels_per_call"] == 0)
-    seen = [cases.said()] if cases.said() else []
+    seen, brief = [cases.said()] if cases.said() else [], ""
     if on_gpu := cases.of(on="GPU").measurable:
         launching = [case.where["operation"] for case in on_gpu if not case.outcome]
         seen.append(f"Operations that launch kernels: {', '.join(launching) or 'none'}")
-    return cases.finding(f"{'. '.join(seen) or 'Nothing was measured'}.")
+        brief = f"true of the GPU in {len(on_gpu) - len(launching)} of {len(on_gpu)} operations"
+        if [case.outcome for case in cases.of(on="host").measurable] == [False]:
+            brief += ", not of the CPU"
+    found = cases.finding(f"{'. '.join(seen) or 'Nothing was measured'}.")
+    if found.word == IN_PART and brief:
+        found = replace(found, condition=brief, short=())
+    return found
 
 
 @claim(CENSUS)

@@ -1,7 +1,6 @@
 """What each node of a backward graph takes: CPU time above a line, GPU time below it."""
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10
 from typing import Any
 
 from anatomy.chapters.autograd.nodegraphs import short
@@ -29,7 +28,7 @@ def node_costs(
     experiment: str, *, graphs: Mapping[str, str], caption: str | None = None, **params: Any
 ) -> str:
     """The nodes of graphs in the order in which the backward pass visits them, each with its CPU
-    time and the time of its kernels; CPU and GPU have a scale each.
+    time and the time of its kernels; CPU and GPU have a scale each, up to their longest time.
 
         node_costs("autograd_graph.nodes", graphs={"manual": "Unfused", "default": "Fused"})
 
@@ -75,9 +74,7 @@ def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
         ground, right = top + 44 + TALL, left + len(nodes) * step
         _scale(sheet, "CPU", ground, -TALL / cpu, cpu, (left, right))
         if gpu:
-            larger = (DEEP / gpu) / (TALL / cpu)  # so many times as long is a microsecond below
-            side = f"GPU ×{units.significant(larger, 2)}"
-            _scale(sheet, side, ground, DEEP / gpu, gpu, (left, right))
+            _scale(sheet, "GPU", ground, DEEP / gpu, gpu, (left, right))
         at = [left + number * step for number in range(len(nodes))]
         tops = [ground - row["host_s"] / cpu * TALL for row in nodes]
         for x, y, row in zip(at, tops, nodes, strict=True):
@@ -95,13 +92,11 @@ def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
 def _scale(
     sheet: Canvas, side: str, ground: float, per_s: float, most: float, ends: tuple[float, float]
 ) -> None:
-    """Which side of the line is whose, and a thin line at a round time of its own scale."""
-    size = 10.0 ** floor(log10(most))
-    time = max(each * size for each in (1, 2, 5) if each * size <= most)
-    y = ground + time * per_s
+    """Which side of the line is whose, and a thin line at its longest time, on its own scale."""
+    y = ground + most * per_s
     sheet.words(1, ground + (13 if per_s > 0 else -6), side, size=11, bold=True)
     sheet.line((ends[0], y), (ends[1], y), colour=LINE, thick=1)
-    said = units.seconds(time, most=2)
+    said = units.seconds(most, most=3)
     sheet.words(ends[0] - 5, y + 4, said, size=11, colour=MUTED, anchor="end")
 
 

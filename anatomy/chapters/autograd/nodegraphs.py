@@ -214,15 +214,15 @@ def described(row: Row) -> str:
 
 
 def _key(named: Mapping[str, Sequence[Row]]) -> str:
-    """What the marks mean, and how many there are of each, by graph."""
+    """What the marks mean, and how many there are of each, a column for each graph."""
     counts = [Counter(map(does, mine)) for mine in named.values()]
-    items = []
-    for look, words in DOES.items():
-        if any(count[look] for count in counts):
-            many = " | ".join(str(count[look]) for count in counts).replace(" ", "\u00a0")
-            items.append(f"{SIGNS[look]}\u00a0{words}:\u00a0{many}")
-    said = f"{' | '.join(named)}: {' · '.join(items)}"
-    return f'<p class="key">{escape(said)}</p>'
+    lines = [
+        [escape(f"{SIGNS[look]}\u00a0{words}"), *(str(count[look]) for count in counts)]
+        for look, words in DOES.items()
+        if any(count[look] for count in counts)
+    ]
+    heads = ["nodes that", *(f"#{title}" for title in named)]
+    return tables.listed(heads, lines, "What the marks mean", "key")
 
 
 def _table(title: str, mine: Sequence[Row]) -> str:

@@ -73,7 +73,7 @@ def _matrix(table: Sequence[Row], column: str) -> str:
         own = sum(row["expected"] in NAMEABLE[column] for row in there)
         title += f"; only {own} are of a kind that has a name there"
     listed = tables.listed(heads, lines, f"What {judge} called each workload")
-    return f"<p>{escape(title)}</p>{listed}"
+    return f"<p><strong>{escape(title)}</strong></p>{listed}"
 
 
 def _built(table: Sequence[Row]) -> list[Row]:

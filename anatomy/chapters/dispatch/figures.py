@@ -11,11 +11,13 @@ from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
 
+UNDECIDED = "not told apart"
 BOX, BETWEEN = 21.0, 13.0  # pixels: the height of a key, and the arrow to the next one
 
 
 def ways(labels: Mapping[str, str], *, caption: str | None = None) -> str:
-    """Calls with the keys on their way, in order, over a bar as long as the call takes the CPU.
+    """Calls with the keys on their way, in order, over a bar as long as the call takes the CPU; a
+    time that was not told apart from the control's says so.
 
         ways({"torch.add": "torch.add(x, y)", "requires_grad": "the same, recorded"})
 
@@ -44,6 +46,8 @@ def _drawn(sheet: Canvas, shown: Sequence[Row], labels: Mapping[str, str]) -> No
         y = sheet.height + (14 if sheet.height else 2)
         sheet.words(1, y + 12, labels[row["variant"]], code=True, bold=True)
         time = rows.printed(row, "median_s")
+        if row.get("verdict") == "undecided":
+            sheet.words(sheet.width - 58, y + 12, UNDECIDED, size=11, colour=MUTED, anchor="end")
         sheet.words(sheet.width - 2, y + 12, time, anchor="end", bold=True)
         long = (sheet.width - 2) * row["median_s"] / most
         sheet.box(1, y + 19, long, 5, fill=GOOD, opacity=0.75)

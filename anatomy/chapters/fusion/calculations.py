@@ -1,6 +1,6 @@
 """Answers of the exercises on fusion."""
 
-from anatomy.chapters.fusion.requirements import SIDE
+from anatomy.chapters.fusion.requirements import MATRIX, SIDE
 from anatomy.figures.curriculum.calculations import calculation
 
 
@@ -27,3 +27,15 @@ def gate_at_a_copys_rate(copy: float) -> float:
 def fused_gate_at_a_copys_rate(copy: float) -> float:
     """Four trips of a tensor of 8192 x 8192 floats, at the bandwidth of a copy."""
     return 4 * 4 * SIDE**2 / copy
+
+
+@calculation(
+    "between-two-matmuls",
+    unit="%",
+    copy="limit:copy",
+    both='fusion.matmuls."a @ b @ c".eager.median_s',
+)
+def between_two_matmuls(copy: float, both: float) -> float:
+    """Of the time of a @ b @ c in bf16, what writing and reading the matrix between takes at the
+    bandwidth of a copy, as a share."""
+    return 2 * 2 * MATRIX**2 / copy / both

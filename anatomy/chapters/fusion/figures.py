@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, Canvas
-from anatomy.figures.diagrams.trips import Kernel, panel
+from anatomy.figures.diagrams.trips import LEFT, Kernel, panel
 from anatomy.judge import rows
 from anatomy.record.showing import current
 from anatomy.table import units
@@ -45,15 +45,36 @@ DRAWN: dict[str, tuple[Kernels, tuple[Kernels, ...]]] = {
 }  # fmt: skip
 
 
+FEW = ", 1024 elements"
+# Trips of the large tensor, eager and where all that may share a kernel does; none of those that
+# wait for launches. A row, a column and the sums of rows are too few to count.
+TRIPS = {
+    "x.cos().cos()": (4, 2),
+    "x.sin(), x.cos()": (4, 3),
+    "x.sin(), y.cos()": (4, 4),
+    "x * row + column": (4, 2),
+    "x[order].sin()": (4, 2),
+    "(x * x).sum(-1)": (3, 1),
+    "softmax by hand": (8, 2),
+    "x / x.sum(-1)": (3, 2),
+    "x / x.sum()": (3, 3),
+    "gate, full w and b": (10, 4),
+    "gate, vectors": (8, 2),
+}
+
+
 class Told(NamedTuple):
-    """One way to run a pattern: its kernels as drawn, none where they are others, and in words."""
+    """One way to run a pattern: its kernels as drawn, none where they are others, in words, and its
+    time in seconds, none where it is not known."""
 
     kernels: Kernels
     said: str
+    time: float | None = None
 
 
 def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = None) -> str:
-    """Each pattern eager and fused, as trips of tensors, with the kernels and times recorded.
+    """Each pattern eager and fused, as trips of tensors, with the kernels and times recorded. The
+    kernels of each way are together as wide as its time.
 
         fused("x.cos().cos()", "x.sin(), x.cos()")
 
@@ -61,14 +82,16 @@ def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = 
         ops: Patterns of `DRAWN` in the experiment.
     """
     found = current().find(experiment)
-    ways = (EAGER, COMPILED if experiment == "fusion.patterns" else TEMPLATE)
+    ways = (EAGER, COMPILED, *([TEMPLATE] if experiment == "fusion.matmuls" else []))
     for op in ops:
         lookup("drawn pattern", op, DRAWN)
 
     def draw() -> str:
         table = found.recording.rows
         told = {op: [_told(table, op, way) for way in ways] for op in ops}
-        label = "; ".join(f"{op}: {a.said}, {b.said}" for op, (a, b) in told.items())
+        label = "; ".join(
+            f"{op}: {', '.join(each.said for each in ways)}" for op, ways in told.items()
+        )
         return canvas.both(lambda sheet: _panels(sheet, told), f"Trips to memory. {label}.")
 
     return framing.exhibit(found, caption, draw)
@@ -81,18 +104,19 @@ def _told(table: Sequence[Mapping[str, Any]], op: str, way: str) -> Told:
     count, (eager, others) = int(row["launched"]), DRAWN[op]
     known = {len(kernels): kernels for kernels in ([eager] if way == EAGER else others)}
     said = f"{way}: {count} kernel{'s' * (count != 1)}, {units.seconds(row['median_s'])}"
-    return Told(known.get(count, ()), said)
+    return Told(known.get(count, ()), said, row["median_s"])
 
 
 def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]]) -> None:
     top = 14.0
-    for op, pair in told.items():
+    for op, all_ways in told.items():
         sheet.words(1, top, op, bold=True, code=True, size=13)
-        places = max(2, *(len(each.kernels) for each in pair))
-        for each in pair:
+        longest = max(each.time or 0.0 for each in all_ways)
+        for each in all_ways:
             if each.kernels:
-                tone = BAD if each is pair[0] or len(each.kernels) >= len(pair[0].kernels) else GOOD
-                top = panel(sheet, top + 22, sheet.width, each.said, each.kernels, places, tone)
+                tone = GOOD if len(each.kernels) < len(all_ways[0].kernels) else BAD
+                wide = (sheet.width - LEFT) * each.time / longest / len(each.kernels)
+                top = panel(sheet, top + 22, sheet.width, each.said, each.kernels, wide, tone)
                 top += 24
             else:
                 top = sheet.paragraph(1, top + 22, sheet.width - 2, each.said, bold=True) - 10
@@ -100,7 +124,8 @@ def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]]) -> None:
 
 
 def counted(*, caption: str | None = None) -> str:
-    """All patterns: how many kernels each is, eager and compiled, and how much faster that is."""
+    """All patterns: how many kernels each is, eager and compiled, how much faster its trips promise
+    it to be, and how much faster it is."""
     found = current().find("fusion.patterns")
 
     def draw() -> str:
@@ -109,12 +134,17 @@ def counted(*, caption: str | None = None) -> str:
         for op in rows.names(table, "op"):
             pair = rows.select(table, op=op, variants=[EAGER, COMPILED])
             counts = [row.get("launched") for row in pair]
-            cells = [tables.NONE if units.missing(each) else f"{each:g}" for each in counts]
+            counted = [tables.NONE if units.missing(each) else f"{each:g}" for each in counts]
             compiled = pair[-1]
             known = not units.missing(compiled.get("ratio"))
             gain = rows.speed_in_words(rows.derived(compiled, None), "ratio") if known else "—"
-            lines.append([compiled.get("pattern") or "", tables.code(op), *cells, gain])
-        heads = ["kind", "pattern", "#eager kernels", "#compiled", "compiled it is"]
+            before, after = TRIPS.get(op, (0, 0))
+            trips = f"{before}/{after} = {before / after:.3g}×" if after else tables.NONE
+            kind = compiled.get("pattern") or ""
+            line, few, more = op.partition(FEW)  # what comes after is said of it, and is no code
+            pattern = f"{tables.code(line)}{few}{more}"
+            lines.append([kind, pattern, " → ".join(counted), trips, gain])
+        heads = ["kind", "pattern", "#kernels", "#trips promise", "compiled it is"]
         return tables.listed(heads, lines, "Kernels of each pattern", "patterns")
 
     return framing.exhibit(found, caption, draw)

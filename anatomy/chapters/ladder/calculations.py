@@ -4,6 +4,8 @@ from anatomy.figures.curriculum.calculations import calculation
 
 DECODING = 'ladder.decoding.decoding."{}".weight_bytes'
 GRAPH = 'ladder.decoding.decoding."5 bf16".'
+FP32 = 'ladder.training(width=1024, layers=2)."forward and backward"."0 fp32".'
+WIDE = 'ladder.training(width=4096, layers=2, budget_s=30)."forward and backward"."0 fp32".'
 MATMULS = 4  # of a layer: of qkv, out, up and down
 
 
@@ -25,6 +27,43 @@ def weights_read(weights: float, hbm: float) -> float:
 def over_its_bytes(step: float, read: float, hbm: float) -> float:
     """Time of a step over that to read its weights, keys and values from HBM."""
     return step * hbm / read
+
+
+@calculation(
+    "decoding-cache-read",
+    unit="s",
+    read=GRAPH + "bytes",
+    weights=GRAPH + "weight_bytes",
+    hbm="limit:read",
+)
+def cache_read(read: float, weights: float, hbm: float) -> float:
+    """Bytes of all keys and values over the bandwidth of reads from HBM."""
+    return (read - weights) / hbm
+
+
+@calculation(
+    "best-fp32-of-the-run",
+    unit="FLOP/s",
+    flops=FP32 + "flops",
+    step=FP32 + "median_s",
+    share=FP32 + "share_of_ceiling",
+)
+def best_of_the_run(flops: float, step: float, share: float) -> float:
+    """The rate of a step over its share of the best matmul's, which is therefore that matmul's."""
+    return flops / step / share
+
+
+@calculation("adamw-once", unit="s", weights=WIDE + "parameters", hbm="limit:copy")
+def adamw_once(weights: float, hbm: float) -> float:
+    """Bytes of one pass of AdamW in fp32 over the bandwidth of a copy: it reads weights, gradients
+    and two averages, and writes all but the gradients."""
+    return 7 * 4 * weights / hbm
+
+
+@calculation("decoding-floor", unit="s", read=GRAPH + "bytes", hbm="limit:read")
+def floor(read: float, hbm: float) -> float:
+    """Bytes of weights, keys and values over the bandwidth of reads from HBM."""
+    return read / hbm
 
 
 @calculation("one-decoding-matmul", unit="s", matmuls=GRAPH + "product_s", layers=GRAPH + "layers")

@@ -72,10 +72,11 @@ def _rates(row):
 @rule(
     "ladder.training",
     columns=(*BEFORE, *USES, "pays"),
-    source="blocks_s over those of the way `before`; setup_s less its, over what a step saves",
+    source="blocks_s over those of the way `before`; setup_s over what a step saves",
 )
 def over_the_rung_before(rows, known):
-    """Each way against that of the rung before, and the steps that pay its set-up back."""
+    """Each way against that of the rung before, and the steps that pay its set-up back. Nothing is
+    taken off that: the first step of the rung before is as long as what it was first to load."""
     for place, row, members in _steps_of_rungs(rows):
         found = dict.fromkeys((*BEFORE, *USES, "pays"))
         slower = members.get(row.get("before"))
@@ -84,8 +85,7 @@ def over_the_rung_before(rows, known):
             over = occasions.ratio(row, slower)
             ratio, word = over.interval, replication.verdict(over, row["noise_floor"])
             found |= zip(BEFORE, (ratio.median, ratio.low, ratio.high, word), strict=True)
-            cost = max(0.0, row["setup_s"] - slower["setup_s"])
-            found |= payback.paid(word, cost, slow, fast)
+            found |= payback.paid(word, row["setup_s"], slow, fast)
         yield place, found
 
 

@@ -27,16 +27,18 @@ class Habit(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a habit is called and costs, in seconds; the interval of one that is not decided."""
+    """What a habit is called and costs, in seconds, with its interval, if it has one, and whether
+    a difference is decided."""
 
     words: str
     time: float
     ends: tuple[float, float] | None
+    decided: bool = True
 
     @property
     def said(self) -> str:
         """The time with as many digits as it is known to."""
-        return units.seconds(self.time, most=2 if self.ends else 3)
+        return units.seconds(self.time, *(self.ends or ()), most=3 if self.decided else 2)
 
 
 def prices(
@@ -46,8 +48,8 @@ def prices(
     caption: str | None = None,
     **params: Any,
 ) -> str:
-    """Times of single uses as marks on one logarithmic axis; what is undecided is hollow, with its
-    interval.
+    """Times of single uses as marks with their intervals on one logarithmic axis. What is undecided
+    is hollow, with the interval of its verdict: to the left edge where it may cost nothing.
 
         prices("never.costs", {"Each time": [
             ("x.cpu() and back, 4 KiB", "ping-pong 1024", "by way of the CPU")]})
@@ -78,13 +80,18 @@ def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> Price:
     if units.missing(value) or value <= 0:
         raise BadParameter(f"{habit.op}, {habit.variant} has no positive {habit.column} to draw.")
     ends = [row.get(name) for name in rows.INTERVALS.get(habit.column, USE)]
+    undecided = row.get("verdict") == "undecided"
+    if undecided:  # the verdict's interval is that of the ratio, wider than that of one use
+        own = rows.select(table, op=habit.op)
+        base = next(each for each in own if each.get("role") == "control")["median_s"]
+        ends = [(row[name] - 1) * base / row["uses"] for name in ("ratio_low", "ratio_high")]
     known = len(ends) == 2 and not any(units.missing(end) for end in ends)
-    undecided = row.get("verdict") == "undecided" and known
-    return Price(habit.words, value, (ends[0], ends[1]) if undecided else None)
+    known = known and ends[0] <= value <= ends[1]
+    return Price(habit.words, value, (ends[0], ends[1]) if known else None, not undecided)
 
 
 def _full(bar: Price) -> str:
-    return f"{bar.said}, undecided" if bar.ends else bar.said
+    return bar.said if bar.decided else f"{bar.said}, undecided"
 
 
 def _bars(sheet: Canvas, groups: Mapping[str, Sequence[Price]]) -> None:
@@ -93,8 +100,8 @@ def _bars(sheet: Canvas, groups: Mapping[str, Sequence[Price]]) -> None:
     lane = HABIT if desk else HABIT + 14
     left = 12 + max(canvas.wide(bar.words) for bar in bars) if desk else 8.0
     right = sheet.width - 56
-    low = floor(min(log10(bar.time) for bar in bars))
-    high = ceil(max(log10(bar.time) for bar in bars))
+    times = [time for bar in bars for time in (bar.time, *(bar.ends or ())) if time > 0]
+    low, high = floor(log10(min(times))), ceil(log10(max(times)))
 
     def at(time: float) -> float:
         return left + (log10(time) - low) / (high - low) * (right - left)
@@ -116,14 +123,22 @@ def _bars(sheet: Canvas, groups: Mapping[str, Sequence[Price]]) -> None:
             if desk:
                 sheet.words(left - 8, top + 14, bar.words, anchor="end")
             else:
+                # Lines of the axis pass behind a name.
+                sheet.box(left, top - 15, canvas.wide(bar.words) + 4, 15, fill=PAPER)
                 sheet.words(left, top - 4, bar.words)
             sheet.line((left, top + 10), (right, top + 10), colour=LINE, thick=1)
             x = after = at(bar.time)
             if bar.ends:
-                first, after = (min(max(at(max(end, 1e-12)), left), right) for end in bar.ends)
+                first, after = (at(end) if end > 0 else left for end in bar.ends)
                 sheet.line((first, top + 10), (after, top + 10), colour=BAD, thick=2)
-            sheet.box(x - 6, top + 4, 12, 12, fill=PAPER if bar.ends else BAD, edge=BAD, round_=6)
-            sheet.words(max(x, after) + 11, top + 14, _full(bar), bold=True)
+            fill = BAD if bar.decided else PAPER
+            sheet.box(x - 5, top + 5, 10, 10, fill=fill, edge=BAD, round_=5)
+            said, start = _full(bar), max(x + 5, after) + 6
+            if start + canvas.wide(said, bold=True) > sheet.width:
+                start = min(x - 5, at(bar.ends[0]) if bar.ends else x) - 6
+                sheet.words(start, top + 14, said, bold=True, anchor="end")
+            else:
+                sheet.words(start, top + 14, said, bold=True)
             y += lane
     sheet.words(
         (left + right) / 2,
@@ -135,10 +150,10 @@ def _bars(sheet: Canvas, groups: Mapping[str, Sequence[Price]]) -> None:
     )
 
 
-# Lane, begin and end in parts of the whole, words; the GPU's are the lower lane.
+# Lane, begin and end in parts of the way's time, words; the GPU's are the lower lane.
 STAYS = (
-    (("launch", 0.0, 0.11), ("launch", 0.115, 0.225), ("launch", 0.23, 0.34)),
-    (("x * 2", 0.13, 0.24), ("+ 1", 0.245, 0.355), ("abs", 0.36, 0.47)),
+    (("launch", 0.0, 0.24), ("launch", 0.25, 0.49), ("launch", 0.5, 0.74)),
+    (("x * 2", 0.26, 0.49), ("+ 1", 0.51, 0.74), ("abs", 0.76, 1.0)),
 )
 TRAVELS = (
     (
@@ -153,7 +168,7 @@ TRAVELS = (
         ("to host", 0.245, 0.37),
         ("idle", 0.375, 0.6),
         ("to GPU", 0.605, 0.76),
-        ("abs", 0.885, 0.995),
+        ("abs", 0.885, 1.0),
     ),
 )
 # What the trip adds: nothing is computed there, and in the first two nothing at all is done.
@@ -164,7 +179,7 @@ SHORT = {"launch": "call", "wait, copy": "wait", "to host": "D2H", "to GPU": "H2
 
 def trip(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
     """Three operations that stay on the GPU, and the same with the middle one on the CPU: what
-    host and GPU do, not to scale, and the recorded times.
+    host and GPU do. How long each way takes is to scale; in what parts was not measured.
 
         trip("never.costs", op="ping-pong 1024")
     """
@@ -174,10 +189,11 @@ def trip(experiment: str, *, op: str, caption: str | None = None, **params: Any)
     def draw() -> str:
         names = ["stay on the GPU", "by way of the CPU"]
         stay, travel = rows.select(found.recording.rows, op=op, variants=names)
-        times = [units.seconds(row["median_s"], most=3) for row in (stay, travel)]
+        times = [row["median_s"] for row in (stay, travel)]
+        first, second = map(units.seconds, times)
         label = (
-            f"Three small operations on the GPU: {times[0]}; the host runs ahead. With the middle "
-            f"one on the CPU: {times[1]}; the host waits, copies, computes and copies back, and "
+            f"Three small operations on the GPU: {first}; the host runs ahead. With the middle "
+            f"one on the CPU: {second}; the host waits, copies, computes and copies back, and "
             "the GPU is idle meanwhile."
         )
         return canvas.both(lambda sheet: _lanes(sheet, times), label)
@@ -185,18 +201,20 @@ def trip(experiment: str, *, op: str, caption: str | None = None, **params: Any)
     return framing.exhibit(found, caption, draw)
 
 
-def _lanes(sheet: Canvas, times: Sequence[str]) -> None:
+def _lanes(sheet: Canvas, times: Sequence[float]) -> None:
     named = ("(x * 2 + 1).abs()", STAYS, GOOD), ("x.cpu() ... .to(device)", TRAVELS, BAD)
-    lanes = Lanes(sheet, until_s=1.0)  # parts of the whole in place of seconds
+    lanes = Lanes(sheet, until_s=max(times))
     for (code, both, colour), time in zip(named, times, strict=True):
         top = sheet.height + 13
         sheet.words(1, top, code, bold=True, code=True)
-        sheet.words(sheet.width - 1, top, time, bold=True, anchor="end", colour=colour)
+        said = units.seconds(time)
+        sheet.words(sheet.width - 1, top, said, bold=True, anchor="end", colour=colour)
         lanes.pair(top + 9)
         for y, boxes, tone in zip((top + 9, top + 9 + LANE), both, (LAUNCH, KERNEL), strict=True):
-            for words, start, end in boxes:
+            for words, *part in boxes:
+                start, end = (share * time for share in part)
                 said = words if lanes.fits(words, start, end) else SHORT.get(words, words)
                 stands, fill = words in STANDS, WAIT if words in STANDS + COPIES else tone
                 lanes.box(y, start, end, fill, said, frame=stands)
         sheet.space(8)
-    sheet.words(lanes.left, sheet.height + 8, "time →, not to scale", size=11, colour=MUTED)
+    lanes.axis(sheet.height)

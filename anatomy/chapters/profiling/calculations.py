@@ -2,7 +2,9 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-ROW = 'profiling.overhead."small step"."CPU and GPU"'
+SMALL = 'profiling.overhead."small step"'
+ROW = f'{SMALL}."CPU and GPU"'
+OFF = f'{SMALL}."no profiler"'
 
 
 @calculation("trace-of-ten-thousand-steps", unit="B", size=f"{ROW}.trace_bytes")
@@ -11,11 +13,16 @@ def trace_of_ten_thousand_steps(size: float) -> float:
     return 10_000 * size
 
 
-@calculation(
-    "faster-without-idling",
-    unit="x",
-    idle='profiling.overhead."small step"."no profiler".gpu_idle_share',
-)
+@calculation("faster-without-idling", unit="x", idle=f"{OFF}.gpu_idle_share")
 def faster_without_idling(idle: float) -> float:
     """A step whose kernels follow each other takes what is left without the idle share."""
     return 1 / (1 - idle)
+
+
+def gaps(idle: float, step: float) -> float:
+    """Seconds of a step in which the GPU idles."""
+    return idle * step
+
+
+for _name, _row in (("gaps-without-a-profiler", OFF), ("gaps-under-the-profiler", ROW)):
+    calculation(_name, unit="s", idle=f"{_row}.gpu_idle_share", step=f"{_row}.median_s")(gaps)

@@ -15,7 +15,7 @@ def idle(rows, known):
 
 @rule(
     "profiling.averages",
-    columns=("host_place", "host_self_share", "kernel_place", "short_name"),
+    columns=("host_place", "kernel_place", "short_name"),
     source="self_host_s, self_device_s and the row's name",
 )
 def order(rows, known):
@@ -26,9 +26,7 @@ def order(rows, known):
     ):
         own = [(place, row) for place, row in enumerate(rows) if row.get("ran_on") == side]
         spent = {place: row.get(time) or 0.0 for place, row in own}
-        whole = sum(spent.values())
         for number, place in enumerate(sorted(spent, key=lambda at: -spent[at]), start=1):
-            share = spent[place] / whole if whole and side == "CPU" else None
             called = None if rows[place].get("note") else rows[place]["variant"]
             short = kernel_names.short(called) if called and side == "GPU" else called
-            yield place, {name: number, "host_self_share": share, "short_name": short}
+            yield place, {name: number, "short_name": short}

@@ -44,7 +44,9 @@ class Arrow(NamedTuple):
     sense: str
 
 
-HOST = "limits.floors.host_enqueue"
+ASKED = 'dispatch.calls."one call"."torch.add"'
+FMAS = 'roofline.intensity."1024 FMAs"'
+WAIT = 'synchronizations.costs."step 5 x 1024"."item each step"'
 LAYER = 'roofline.first_layer."small layer"."eager bf16"'
 CHASE = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB"'
 APART = 'coalescing.strides."one of each"."stride 16"'
@@ -56,18 +58,25 @@ ARROWS = (
     Arrow(1, 2, "limit:matmul bf16", "what the chip could do in bf16, if asked well"),
     Arrow(1, 3, f"{LAYER}.median_s", "time of a small layer, which waits for its launches"),
     Arrow(2, 4, f"{CHASE}.latency_s", "a load from HBM; other warps fill the time"),
-    Arrow(2, 6, "limit:matmul fp32", "what the FP32 units do in a second, in matmuls"),
+    Arrow(2, 6, f"{FMAS}.rate", "what the FP32 units do in a second, in bare multiply-adds"),
     Arrow(4, 5, f"{APART}.rate", "what arrives of every sixteenth float: memory moves in pieces"),
     Arrow(4, 6, "limit:copy", "what a copy moves in a second"),
-    Arrow(6, 7, 'roofline.intensity."1 FMA".ridge', "the corner of the FP32 roof, by a sweep"),
+    Arrow(
+        6, 7, 'roofline.intensity."1 FMA".ridge', "where their rate and a copy's meet, by a sweep"
+    ),
     Arrow(7, 13, "roofline.operations.elementwise.relu.share", "a ReLU's share of its roof"),
-    Arrow(3, 9, f'{HOST}."add, new result".median_s', "asking for one small addition from Python"),
-    Arrow(9, 10, f"{HOST}.item.median_s", "asking for its value, with nothing else to wait for"),
-    Arrow(9, 12, f"{STEP}.gap_share", "share of a small step in which the GPU waits for the CPU"),
-    Arrow(12, 13, f'{CUT}."1 break".ratio | x', "a chain whose graph is cut once, over the whole"),
+    Arrow(3, 9, f"{ASKED}.median_s", "CPU time of asking for one small addition from Python"),
+    Arrow(9, 10, f"{WAIT}.wait_s", "what reading one value adds to a step that asks ahead"),
+    Arrow(9, 12, f"{STEP}.gap_share", "share of a small training step in which the GPU waits"),
+    Arrow(
+        12,
+        13,
+        f'{CUT}."1 break".ratio | x',
+        "time of a chain whose graph is cut once, over the whole",
+    ),
     Arrow(8, 10, f"{FIRST}.median_s", "the first call of a matmul, timed alone"),
-    Arrow(10, 11, f"{READ}.ratio | x", "a loop that reads its loss in each step, over one without"),
-    Arrow(11, 13, f"{CUT}.eager.ratio | x", "the same chain in eager mode, over the compiled one"),
+    Arrow(10, 11, f"{READ}.ratio | x", "a loop that reads its loss each step, over one without"),
+    Arrow(11, 13, f"{CUT}.eager.ratio | x", "time of the same chain in eager mode, over compiled"),
 )
 
 

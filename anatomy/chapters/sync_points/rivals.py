@@ -1,4 +1,5 @@
-"""What three explanations say that a line adds to an iteration, beside what was measured."""
+"""What three explanations say that a line adds to an iteration, beside what was measured; and an
+iteration beside its two lines once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,3 +60,40 @@ def rivals(
         return tables.listed(heads, lines, f"What {line} adds to an iteration")
 
     return framing.exhibit(found, caption, draw)
+
+
+def once_and_again(
+    experiment: str,
+    *,
+    sides: Sequence[int],
+    caption: str | None = None,
+    **params: Any,
+) -> str:
+    """A table: a matmul and `.item()` once, with an empty queue, beside an iteration of a loop of
+    both, and their quotient on each occasion. A host that was slow on one of them was slow for
+    both, so the quotients can lie closer together than the times.
+
+        once_and_again("sync_points.bench", sides=[512, 1728])
+    """
+    found = current().find(experiment, **params)
+
+    def draw() -> str:
+        table, lines = found.recording.rows, []
+        for side in sides:
+            (once,) = rows.select(table, op=f"behind {side}", variants=["queue, item"])
+            (again,) = rows.select(table, op=f"loop {side}", variants=["t.item()"])
+            shares = [units.significant(share) for share in quotients(once, again)]
+            lines.append([str(side), tables.time(once), tables.time(again), ", ".join(shares)])
+        heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once, each occasion"]
+        return tables.listed(heads, lines, "Two lines once, and in a loop")
+
+    return framing.exhibit(found, caption, draw)
+
+
+def quotients(once: Row, again: Row) -> list[float]:
+    """How often an iteration takes what its lines take once, on each occasion that timed both; of
+    rows that no earlier occasion is known of, by their medians."""
+    names = "occasion_medians_s", "median_s"
+    below, above = (row.get(names[0]) or [row[names[1]]] for row in (once, again))
+    pairs = zip(below, above, strict=False)
+    return [more / less for less, more in pairs if None not in (less, more)]

@@ -1,7 +1,14 @@
-"""How far equals differ, by how they are compared."""
+"""One callable timed again and again: its samples in order, and how far equals differ."""
 
+from collections.abc import Sequence
+from statistics import median
+
+from anatomy.chapters.timing.judged import HALF, windows
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import GOOD, LINE, MUTED, Canvas
+from anatomy.figures.diagrams.lanes import round_step
 from anatomy.figures.text import spans
 from anatomy.judge import rows
 from anatomy.record.showing import current
@@ -9,6 +16,7 @@ from anatomy.table import units
 
 COLUMNS = ("variant", "stray", "pairs")
 LEAST = 1e-3  # percent: samples have five digits, and an axis of logarithms has no 0
+HIGH, LEFT = 90.0, 48.0  # pixels of a panel, and what is left of it for its axis
 
 
 def strays(*, caption: str | None = None) -> str:
@@ -33,3 +41,41 @@ def strays(*, caption: str | None = None) -> str:
         return svg.chart([("", drawing)], label) + twin
 
     return framing.exhibit(found, caption, draw)
+
+
+def in_order(*, caption: str | None = None) -> str:
+    """The samples of `timing.equals` as they were taken, a panel for each callable: the median of
+    each dozen over the median of all."""
+    found = current().find("timing.equals")
+
+    def draw() -> str:
+        table = [row for row in found.recording.rows if row.get("samples_s")]
+        if not table:
+            return spans.gap_because(found.recording.rows[0].get("note") or "not measured")
+        label = f"Medians of {HALF} samples over the median of all, in order."
+        return canvas.both(lambda sheet: _panels(sheet, table), label)
+
+    return framing.exhibit(found, caption, draw)
+
+
+def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
+    for row in table:
+        samples = row["samples_s"]
+        each = [median(dozen) / median(samples) for dozen in windows(samples, HALF)]
+        low, high = min(*each, 0.95), max(*each, 1.05)
+        top = sheet.height + 24
+        up, across = HIGH / (high - low), (sheet.width - LEFT - 2) / len(each)
+        sheet.words(0, top - 10, row["op"], bold=True)
+        said = f"{len(samples)} samples, medians of {HALF}, over that of all"
+        sheet.words(sheet.width, top - 10, said, size=11, colour=MUTED, anchor="end")
+        step = round_step(high - low, 4)
+        for number in range(-int((1 - low) / step), int((high - 1) / step) + 1):
+            y, look = top + (high - 1 - number * step) * up, MUTED if not number else LINE
+            sheet.line((LEFT, y), (sheet.width, y), colour=look, thick=1)
+            text = f"{1 + number * step:.2f}×"
+            sheet.words(LEFT - 6, y + 4, text, anchor="end", size=11, colour=MUTED)
+        steps = ((at + end, value) for at, value in enumerate(each) for end in (0, 1))
+        points = ((LEFT + at * across, top + (high - value) * up) for at, value in steps)
+        sheet.line(*points, colour=GOOD, thick=2)
+        sheet.space(top + HIGH + 8 - sheet.height)
+    sheet.words(LEFT, sheet.height + 12, "in the order they were taken →", size=11, colour=MUTED)

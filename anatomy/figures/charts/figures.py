@@ -39,6 +39,15 @@ def rows_of(
     return [rows.derived(row, ceilings) for row in chosen]
 
 
+def placed(table: Sequence[Row], column: str, most: int) -> list[Row]:
+    """The rows at the first places of a column, by them; UnknownName for a column not there."""
+    columns = {name for row in table for name in row}
+    if column not in columns:
+        raise UnknownName("column", column, columns)
+    own = [row for row in table if not units.missing(row.get(column)) and row[column] <= most]
+    return sorted(own, key=lambda row: row[column])
+
+
 def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
     """Rows whose variants, controls and cases are called by their labels, where they have one."""
     names = dict(labels or {})

@@ -161,7 +161,8 @@ def ratio_axis(
     lines = [title, *said]
     if noise and len(f"{title}, log scale") * CHARACTER > noise[1]:  # an axis too short for it
         name, opened, interval = title.partition(" (")
-        lines = [name, f"{opened.strip()}{interval}", *said] if opened else lines
+        brief = (each.partition(": thinner")[0] for each in said)
+        lines = [name, ", ".join((interval.removesuffix(")"), *brief))] if opened else lines
     return {"scale": scale, "axis": axis, "title": lines if len(lines) > 1 else title}
 
 
@@ -198,7 +199,7 @@ def row_names(data: Data, width: int, *, code: bool = True) -> tuple[alt.Y, list
     if beside:
         return y, [], ROW * len(names)
     # Lines of the plot may pass behind a name: it has an edge in the colour of the page.
-    how = {"align": "left", "baseline": "bottom", "dy": -8, "stroke": PAPER, "strokeWidth": 3}
+    how = {"align": "left", "baseline": "bottom", "dy": -11, "stroke": PAPER, "strokeWidth": 3}
     how |= {"font": MONOSPACE} if code else {}
     above = words(on([{"label": name} for name in names], y=y), "label", how, x=alt.value(0))
     return y, [above], STACKED * len(names)

@@ -26,6 +26,7 @@ CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 EDGE = 15  # pixels from the name of an edge to that of the next
 FREE = 8  # times: where no other edge is nearer on its right, a name stands there
 RIGHT = {"align": "right", "dx": -4}
+COUNTED = 10  # so many whole numbers in a row are a count, and lie evenly along an axis
 LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
@@ -80,8 +81,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     `peak` (FLOP/s), its `ridge` (FLOP per byte), and the `text` of that. `limits` has the
     `bandwidth` (B/s) of the slope and the `name` under it, and may have a `steeper` one of the same
     kind, which ends where it meets the highest roof. `points` are calls, `at` their FLOP per
-    byte: on a desk each has its `name` beside it, on a phone its `number`. They have the colours of
-    their `series`, where they have any: the roofs'."""
+    byte: on a desk each has its `name` beside it, on a phone its `number`. A mark has the colour of
+    the roof that is its `series`, where it has one."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     lowest = min((point["at"] for point in points), default=left)
@@ -134,7 +135,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
             words.append(
                 labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
             )
-        shade = colour if "series" in points[0] else alt.value(grammar.TEXT)
+        roofed = f"indexof({json.dumps(names)}, datum.series) >= 0"
+        shade = alt.condition(roofed, colour, alt.value(grammar.TEXT))
         ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
         for each in filter(None, (limits, steeper)):
             highest = max(grammar.ends_of(roofs, "peak"))
@@ -349,14 +351,23 @@ def _numeric(ticks: Ticks) -> bool:
     return not isinstance(ticks[0][0], str)
 
 
+def _counted(sizes: Sequence[float]) -> bool:
+    """Whether these go one by one, such as calls in order, and not from size to size."""
+    return len(sizes) >= COUNTED and list(sizes) == [sizes[0] + at for at in range(len(sizes))]
+
+
 def _over_x(ticks: Ticks, title: str, width: int) -> alt.X:
-    """A coordinate along the axis, logarithmic of numbers: its measured values are the ticks."""
+    """A coordinate along the axis, logarithmic of sizes: its measured values are the ticks."""
     names = dict(ticks)
     if not _numeric(ticks):
         slanted = sum(map(len, names)) * CHARACTER > width - 6 * grammar.GAP
         plain = alt.Axis(labelAngle=-40 if slanted else 0, grid=False)
         return alt.X("x:O", sort=list(names), title=title, axis=plain)
     sizes = sorted(names)
+    if _counted(sizes):
+        even = alt.Axis(values=sizes, format="d", grid=False, labelOverlap="greedy")
+        ends = alt.Scale(domain=[sizes[0] - 0.5, sizes[-1] + 0.5], nice=False, zero=False)
+        return alt.X("x:Q", title=title, scale=ends, axis=even)
     room = 1.12 if len(sizes) > 1 else 2
     pairs = "".join(f"datum.value == {size} ? {json.dumps(names[size])} : " for size in sizes)
     how = {"labelExpr": f"{pairs}''", "labelOverlap": "greedy", "labelSeparation": 4}

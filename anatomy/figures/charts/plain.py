@@ -126,8 +126,8 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
     base = grammar.on(points, x=x, xOffset=beside, description="hover:N")
     layers = [
-        # Between two alignments there is none: the time changes in steps.
-        grammar.through(points, 1.6, "step", x=x, xOffset=beside, y=y, color=colour),
+        # Between two alignments there is none: the time changes in steps, midway for every factor.
+        grammar.through(points, 1.6, "step", x=x, y=y, color=colour),
         grammar.intervals(base, color=colour),
         grammar.dots(base, y=y, color=colour, shape=shape),
     ]
@@ -145,13 +145,15 @@ def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Sp
     if len(grammar.members(cells, "by")) == 1:
         return _one_place(cells, f"{by} = {cells[0]['by']}", floor, width)
     # The panel's name is over two lines.
-    data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in cells]
+    data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in _said(cells)]
     panels, kinds = grammar.members(data, "panel"), grammar.members(cells)
     columns = len(panels) if width > grammar.DESK else 2
     where = grammar.legend(kinds, width, title=series, symbolSize=60, titleOrient="left", offset=12)
     colour, shape = grammar.series(kinds, where)
     ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], "time / control (95% interval)"
-    y = alt.Y("value:Q", **grammar.ratio_axis(ends, 0.06, 0.06, 5, title, (floor, PANEL)))
+    how = grammar.ratio_axis(ends, 0.06, 0.12, 5, title, (floor, PANEL))
+    how["axis"].grid = True  # a layer without an axis of its own would take it away
+    y = alt.Y("value:Q", **how)
     steps, axis = grammar.members(cells, "by"), alt.Axis(labelAngle=0, grid=False)
     x = alt.X("by:O", sort=steps, title=by, axis=axis)
     beside = alt.XOffset("series:N", sort=kinds)
@@ -163,11 +165,31 @@ def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Sp
         one.encode(y=alt.datum(1.0)),
         grammar.intervals(base, color=colour),
         grammar.dots(base, 45, y=y, color=colour, shape=shape),
+        grammar.words(base, "said", {"dy": -11}, y="value:Q"),
     ).properties(width=(width - 60) / columns - 16, height=PANEL, data=alt.Data(values=data))
     header = alt.Header(labelExpr="split(datum.value, '\\n')", labelColor=TEXT)
     facet = alt.Facet("panel:N", sort=panels, title=None, header=header)
     panels = layers.facet(facet=facet, columns=columns, spacing=14)
     return grammar.configured(panels.to_dict(validate=schemapi.DEBUG_MODE))
+
+
+def _said(cells: Data) -> Data:
+    """Cells of a matrix with what stands over some marks: the ratios at the middle coordinate that
+    lie well beyond 1, from the largest down, where there is room between them."""
+    coordinates = grammar.members(cells, "by")
+    middle, room = coordinates[len(coordinates) // 2], max(cell["high"] for cell in cells) ** 0.12
+    above, told = {}, []
+    for cell in sorted(cells, key=lambda cell: -cell["value"]):
+        last, value = above.get(cell["variant"], float("inf")), cell["value"]
+        if cell["by"] == middle and last / value > room and value > 1.1:
+            above[cell["variant"]] = value
+            told.append(id(cell))
+    return [
+        cell | {"said": units.ratio(*map(cell.get, ("value", "low", "high")), most=3)}
+        if id(cell) in told
+        else cell | {"said": ""}
+        for cell in cells
+    ]
 
 
 def _one_place(cells: Data, where: str, floor: float, width: int) -> Spec:

@@ -10,6 +10,7 @@ from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
+GAP = 18.0  # pixels between memories, for the arrows from one to the other
 # Threads of a warp, and warps that an SM of this capability keeps ready (NVIDIA, CUDA C++
 # Programming Guide, technical specifications per compute capability).
 THREADS, WARPS = 32, {"7.5": 32, "8.0": 64, "8.6": 48, "8.9": 48, "9.0": 64, "10.0": 64, "12.0": 48}
@@ -48,9 +49,14 @@ def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
     bottom = _multiprocessors(sheet, machine, left, right)
     l2, hbm = (units.byte_count(machine[name]) for name in ("l2_bytes", "memory_bytes"))
     for name, fits, colour in (("L2 cache", l2, THIRD), ("HBM", hbm, GOOD)):
-        sheet.box(left, bottom + 8, right - left, 24, fill=colour, opacity=0.28, edge=colour)
-        sheet.words((left + right) / 2, bottom + 24, f"{name}, {fits}", anchor="middle", bold=True)
-        bottom += 32
+        for x, ends in ((0.4, (3, GAP - 3)), (0.6, (GAP - 3, 3))):  # what is stored, and loaded
+            across = left + x * (right - left)
+            start, end = ((across, bottom + y) for y in ends)
+            sheet.line(start, end, thick=1.5, arrow=True)
+        top = bottom + GAP
+        sheet.box(left, top, right - left, 24, fill=colour, opacity=0.28, edge=colour)
+        sheet.words((left + right) / 2, top + 16, f"{name}, {fits}", anchor="middle", bold=True)
+        bottom = top + 24
     sheet.space(4)
     _enlarged(sheet, machine, *((right + 24, 14) if desk else (0, sheet.height + 22)))
 
@@ -88,11 +94,14 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
             sheet.words(x + used + 24, top + 14.5, what, size=10, colour=MUTED)
     top = y + 8 + 26 * len(parts) + 6
     step = (width - 18) / 16
-    for at in range(32):
-        fill = GOOD if at in (3, 9, 17, 28) else QUIET
-        box = x + 8 + (at % 16) * step, top + (at // 16) * 13
-        sheet.box(*box, step - 2, 10, fill=fill, opacity=0.9 if fill == GOOD else 0.45)
+    shown = warps or 32
+    issuing = {shown * part // 32 for part in (3, 10, 21, 28)}
+    for at in range(shown):
+        fill = GOOD if at in issuing else QUIET
+        box = x + 8 + (at % 16) * step, top + (at // 16) * 11
+        sheet.box(*box, step - 2, 8, fill=fill, opacity=0.9 if fill == GOOD else 0.45)
+    top += 11 * (shown // 16)
     many = f"up to {warps} warps of {THREADS} threads" if warps else f"warps of {THREADS} threads"
     said = f"{many}; blue ones issue, the rest wait"
-    below = sheet.paragraph(x + 8, top + 42, width - 17, said, size=10, colour=MUTED)
+    below = sheet.paragraph(x + 8, top + 14, width - 17, said, size=10, colour=MUTED)
     sheet.box(x, frame, width - 1, below - frame - 2, edge=INK)

@@ -12,7 +12,7 @@ LAUNCH, KERNEL, WAIT, COPY = GOOD, THIRD, BAD, FOURTH
 BOX, LANE, SMALL = 18.0, 23.0, 10.0
 LEAST = 1.5  # pixels: a box of what is too short to be seen
 # Widest a tick may be apart of the next, by what is shown: a desk has room for more.
-MOST_TICKS = {True: 6, False: 3}
+MOST_TICKS = {True: 6, False: 4}
 
 
 class Lanes:

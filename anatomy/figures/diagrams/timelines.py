@@ -3,7 +3,7 @@
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import chain
 from typing import Any
@@ -28,7 +28,9 @@ KINDS = {
     "wait": (WAIT, {"frame": True}),
     "kernel": (KERNEL, {}),
     "copy": (COPY, {"tall": 0.55}),
+    "fill": (COPY, {"tall": 0.3}),
 }
+FILL = "Memset"  # how the driver's fills are called, which are recorded as copies
 
 
 def timeline(
@@ -118,7 +120,7 @@ def _chart(runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]]
 
 def _lanes(sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float) -> None:
     """The events of each run, all on one scale, under what their boxes mean."""
-    there = [kind for kind in KINDS if any(row["kind"] == kind for row in chain(*drawn.values()))]
+    there = _kinds(chain(*drawn.values()))
     x = 0.0
     for kind in there:
         colour, look = KINDS[kind]
@@ -137,11 +139,23 @@ def _lanes(sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float) ->
             lanes.part(y - 4, row["start_s"], row["end_s"], str(row["variant"]), 2 * LANE)
         lanes.pair(y)
         for row in (row for row in events if row["lane"] in DRAWN):
-            colour, look = KINDS[row["kind"]]
+            colour, look = KINDS[_kind(row)]
             level = y + LANE * DRAWN.index(row["lane"])
-            told = f"{row['kind']} {_name(row)}, {_start(row)} into {run}: {_lasts(row)}"
+            told = f"{_kind(row)} {_name(row)}, {_start(row)} into {run}: {_lasts(row)}"
             lanes.box(level, row["start_s"], row["end_s"], colour, told=told, **look)
         lanes.axis(y + 2 * LANE)
+
+
+def _kind(row: Row) -> str:
+    """What an event is: of copies those that only fill are told apart."""
+    fills = row["kind"] == "copy" and str(row["variant"]).startswith(FILL)
+    return "fill" if fills else row["kind"]
+
+
+def _kinds(events: Iterable[Row]) -> list[str]:
+    """The kinds that there are."""
+    there = {_kind(row) for row in events}
+    return [kind for kind in KINDS if kind in there]
 
 
 def _name(row: Row) -> str:
@@ -157,16 +171,18 @@ def _lasts(row: Row) -> str:
 
 
 def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
-    body = []
+    body, kinds = [], _kinds(chain(*runs.values()))
     for run, events in runs.items():
         cells = [tables.code(run)]
-        for kind in KINDS:
-            each = [row["end_s"] - row["start_s"] for row in events if row["kind"] == kind]
+        for kind in kinds:
+            each = [row["end_s"] - row["start_s"] for row in events if _kind(row) == kind]
             cells.append(f"{len(each)} · {units.seconds(sum(each))}" if each else tables.NONE)
         idle, span, longest = still(events)
         share = f" ({units.percent(idle / span)})" if span else ""
         body.append([*cells, f"{units.seconds(idle)}{share}", units.seconds(longest)])
-    heads = ["run", "#launches", "#waits", "#kernels", "#copies", "#GPU idle", "#longest pause"]
+    plural = {"launch": "launches", "copy": "copies"}
+    each_kind = [f"#{plural.get(kind, f'{kind}s')}" for kind in kinds]
+    heads = ["run", *each_kind, "#GPU idle", "#longest pause"]
     return tables.listed(heads, body, "What each run did: how many, and how long in all")
 
 
@@ -174,7 +190,7 @@ def _events(drawn: Mapping[str, Sequence[Row]]) -> str:
     columns = [
         ("run", lambda row: tables.code(row["run"])),
         ("lane", lambda row: escape(str(row["lane"]))),
-        ("kind", lambda row: escape(str(row["kind"]))),
+        ("kind", lambda row: escape(_kind(row))),
         ("name", lambda row: tables.code(_name(row))),
         ("#start", _start),
         ("#duration", _lasts),

@@ -7,6 +7,7 @@ from anatomy.figures.diagrams.canvas import LINE, MUTED, Canvas
 
 BOX, DROP = 26.0, 30.0  # pixels: a kernel, the way to HBM
 LEFT = 40.0  # where kernels begin
+GAP = 6.0  # between kernels
 
 
 class Kernel(NamedTuple):
@@ -28,20 +29,18 @@ def panel(
     across: float,
     title: str,
     kernels: Sequence[Kernel],
-    places: int,
+    each: float,
     colour: str,
 ) -> float:
-    """Draw kernels from the left, each in one of so many `places`; a lone one is wider. Returns
-    where HBM begins."""
+    """Draw kernels from the left, `each` so many pixels from the next. Returns where HBM begins."""
     sheet.words(1, top, title, bold=True)
     y = top + 12
     hbm = y + BOX + DROP
     sheet.words(1, y + 17, "SMs", colour=MUTED)
     sheet.words(1, hbm + 13, "HBM", colour=MUTED)
     sheet.box(LEFT, hbm, across - LEFT - 1, 18, fill=LINE)
-    each = (across - LEFT) / places
     for at, kernel in enumerate(kernels):
-        x, width = LEFT + at * each, (each if len(kernels) > 1 else 1.5 * each) - 12
+        x, width = LEFT + at * each, each - GAP
         sheet.box(x, y, width, BOX, fill=colour, opacity=0.22, edge=colour)
         sheet.words(x + width / 2, y + 17, kernel.does, anchor="middle", code=True, size=11.5)
         _trips(sheet, kernel, x, width, y + BOX, hbm, colour)

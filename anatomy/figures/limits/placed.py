@@ -135,7 +135,10 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
         bound = each.intensity * slope
         share = each.rates[0] / bound if bound < _peak(ceilings) else None
         roof = _roof(each.row, share, ceilings)
-        marks.append(each.mark(str(number), f"; {roof}" if roof else "") | {"name": each.label})
+        mark = each.mark(str(number), f"; {roof}" if roof else "") | {"name": each.label}
+        if share is None:
+            mark |= {"series": str(each.row.get("limit")).removeprefix(machine.MATMUL)}
+        marks.append(mark)
         intensity = f"{units.significant(each.intensity)} FLOP/B"
         lines.append([f"{number}. {escape(each.label)}", intensity, each.said, roof or tables.NONE])
     head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")

@@ -239,7 +239,7 @@ def _chart(
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
     titles = (across, f"{up}{f', {unit}' if unit else ''}{_spread(wanted.y, every)}")
     drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
-    named = f"{up} over {across}, both logarithmic, of {', '.join(drawn)}."
+    named = f"{up}, on a logarithmic axis, over {across}, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
@@ -274,6 +274,8 @@ def _unit_of_axis(table: Sequence[Row], column: str) -> tuple[float, str]:
         return size, f"{prefix}{table[0]['rate_unit']}"
     if column.endswith("_s"):
         return tables.time_unit(values)
+    if columns.column(column).shown == "%":
+        return 0.01, "%"
     if column.endswith("bytes"):
         steps = [step for step in units.BINARY if max(values) >= step[0]]
         return steps[-1] if steps else units.BINARY[0]
@@ -298,7 +300,7 @@ def _exponents(fits: Fits, wanted: Wanted) -> str:
     name = f"{rows.heading(wanted.y)} ∝ {rows.heading(wanted.x)} to this power"
     what = "The interval holds the noise and whatever is no power law."
     if counted:
-        what = "Counts have no noise: the interval is how far they stray from a power law."
+        what = "The interval is how far the points stray from a power law."
     some = f", sizes from {label(wanted.x, wanted.beyond)}" if wanted.beyond else ""
     key = f'<p class="key">{escape(name)}; 95% interval{escape(some)}; dashed: the fit. {what}</p>'
     return key + _listed(heads, body, "Fitted exponents", "exponents")

@@ -306,6 +306,8 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     elif yes and no:
         said = f"is shown to pay at {name} {yes}; not at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
+    elif known and {cell.word for cell in known} == {"slower"}:
+        said = f"is slower at every {name} measured ({no})."
     elif known:
         said = f"is shown to pay at {'every' if yes else 'no'} {name} measured ({yes or no})."
     else:

@@ -186,7 +186,7 @@ def test_memory_is_drawn_in_layers_with_what_each_part_ends_with(tmp_path):
     with using(synthetic.showing(tmp_path)):
         drawn = figures.memory_of_a_step()
     assert "optimizer state" in drawn and "step 2, backward" in drawn
-    assert "MiB at most" in drawn
+    assert "MiB at most</text>" in drawn
 
 
 def test_pieces_say_how_much_is_free_and_how_much_in_one(tmp_path):

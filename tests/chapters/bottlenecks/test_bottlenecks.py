@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.bottlenecks import bottlenecks, confusions, hotspots
+from anatomy.chapters.bottlenecks import bottlenecks, confusions, hotspots, step_shares
 from anatomy.chapters.bottlenecks import workloads as bottlenecks_workloads
 from anatomy.record import recording
 from anatomy.record.showing import using
-from anatomy.table.errors import UnknownName
+from anatomy.table.errors import BadParameter, UnknownName
 from tests.fakes import synthetic
 
 CPU = torch.device("cpu")
@@ -229,3 +229,13 @@ def test_what_is_not_recorded_is_a_gap(tmp_path):
     with using(synthetic.showing(tmp_path)):
         assert "record bottlenecks.confusion" in confusions.confusion()
         assert "record bottlenecks.profiled_call" in hotspots.hotspots()
+
+
+def test_the_shares_of_a_step_are_the_cpus_and_the_gpus(root):
+    with using(synthetic.showing(root)):
+        html = step_shares.step_shares("copy")
+        with pytest.raises(BadParameter, match="no enqueue_share"):
+            step_shares.parts({"op": "copy"})
+    # Busy for 90 %, of which 30 points waiting; idle for 40 %, and no copies.
+    for said in ("launches 60.0%", "GPU 30.0%", "kernels 60.0%", "idle 40.0%"):
+        assert said in html

@@ -131,6 +131,7 @@ def test_keys_are_drawn_in_order_with_the_time_of_a_call(tmp_path):
     dispatch_rows.calls(tmp_path)
     with using(synthetic.showing(tmp_path)):
         drawn = figures.ways({"autocast": "under autocast", "custom op": "my::add"})
+    assert drawn.count(f">{figures.UNDECIDED}<") == 2, "of one call, for a desk and for a phone"
     assert "under autocast: (AutocastCUDA), AutogradCUDA" in drawn and ">torch.library<" in drawn
     assert drawn.index(">AutocastCUDA<") < drawn.index(">AutogradCUDA<") < drawn.index(">CUDA<")
 

@@ -1,5 +1,7 @@
 """Fusion without a GPU: chains and patterns at toy size, kernels that are counted, and claims."""
 
+import re
+
 import pytest
 import torch
 
@@ -187,6 +189,9 @@ def test_without_a_list_of_kernels_no_claim_counts_them(tmp_path, monkeypatch):
 def test_the_gate_takes_its_trips(copy, eager_s, fused_s):
     assert calculations.gate_at_a_copys_rate(copy) == pytest.approx(eager_s, rel=1e-2)
     assert calculations.fused_gate_at_a_copys_rate(copy) == pytest.approx(fused_s, rel=1e-2)
+    # 32 MiB are written and read, of a millisecond
+    between = calculations.between_two_matmuls(copy, both=1e-3)
+    assert between == pytest.approx(67.1e6 / copy / 1e-3, rel=1e-2)
     over = calculated.DECLARED["fused-cosines-32-over-1"].function
     assert over(long=4e-3, short=2e-3) == 2
 
@@ -200,11 +205,24 @@ def test_kinds_of_fusion_are_drawn_where_the_counts_are_those_recorded(page, tmp
         matmul = figures.fused("a @ int8.to(bf16)", experiment="fusion.matmuls")
         table = figures.counted()
     assert "eager: 2 kernels" in drawn and "compiled: 1 kernel," in drawn
-    assert "Triton template: 1 kernel," in matmul
+    assert "compiled: 2 kernels," in matmul and "Triton template: 1 kernel," in matmul
     assert table.count("<tr>") >= 13 and "through row reductions" in table
+    assert "4 → 1" in table and "10/4 = 2.5×" in table and "</code>, 1024 elements" in table
     for number, drawn in ((3, True), (4, False)):
         monkeypatch.setitem(fusion_rows.KERNELS, "x / x.sum()", (2, number))
         fusion_rows.patterns(tmp_path)
         with using(synthetic.showing(tmp_path)):
             html = figures.fused("x / x.sum()")
         assert f"compiled: {number} kernels" in html and (">sums<" in html) is drawn
+
+
+def test_kernels_are_as_wide_as_the_time_of_their_way(page, tmp_path):
+    def widths(op):
+        with using(synthetic.showing(tmp_path)):
+            wide = figures.fused(op).partition("</svg>")[0]
+        boxes = re.findall(r"<rect[^>]*fill-opacity[^>]*>", wide)
+        return [float(re.search(r'width="([\d.]+)"', each)[1]) for each in boxes]
+
+    fusion_rows.patterns(tmp_path)
+    eager, other, fused = widths("x.cos().cos()")
+    assert eager == other and fused == pytest.approx(eager, abs=1)  # in half of the time

@@ -1,5 +1,6 @@
 """Profiled steps without a GPU: what the tables hold, and the claims."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from anatomy.chapters.profiling.profiling import AGAIN, BOTH, OFF, SMALL
 from anatomy.figures.diagrams.timelines import timeline
 from anatomy.page import show
 from anatomy.record.showing import using
+from anatomy.table.errors import UnknownName
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
 
@@ -70,7 +72,8 @@ def test_the_table_of_operators_has_own_times_and_times_with_what_they_call():
         list(table.index[table.ran_on == "GPU"]) == ["no kernel"]
         and not table.index.str.startswith(profiling.OURS).any()
     )
-    assert table.calls_a_step["aten::gelu"] == 1, "one layer has one"
+    assert table.calls_a_step["aten::addmm"] == 4, "one layer has four, forward"
+    assert (table.calls_a_step % 1 == 0).all(), "each step is whole, and the first is left out"
 
 
 def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
@@ -83,9 +86,9 @@ def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
 
     seen = [event("aten::mm", DeviceType.CPU, 9.0, 5.0), event("gemm", DeviceType.CUDA, 0.0, 5.0)]
     seen += [event("Context Sync", DeviceType.CUDA, 0.0, 900.0)]
-    profiled = SimpleNamespace(key_averages=lambda: seen)
-    monkeypatch.setattr(profiling, "training_step", lambda op, where: None)
-    monkeypatch.setattr(profiling, "_timed", lambda *given: (1.0, profiled))
+    profiled = SimpleNamespace(key_averages=lambda: seen, step=lambda: None)
+    monkeypatch.setattr(profiling, "training_step", lambda op, where: lambda: None)
+    monkeypatch.setattr(profiling, "profile", lambda **given: nullcontext(profiled))
     table = profiling.averages("cpu")
     assert list(table.variant) == ["aten::mm", "gemm"] and list(table.ran_on) == ["CPU", "GPU"]
 
@@ -142,7 +145,11 @@ def test_rows_are_placed_by_their_own_time_on_their_side(tmp_path):
     rows = synthetic.showing(tmp_path).find("profiling.averages").recording.rows
     places = {row["variant"]: (row.get("host_place"), row.get("kernel_place")) for row in rows}
     assert places["cudaLaunchKernel"] == (1, None) and places["void gemm()"] == (None, 1)
-    assert rows[0]["host_self_share"] == pytest.approx(3 / 8)
+    with using(synthetic.showing(tmp_path)):
+        drawn = show("profiling.averages", columns=["short_name"], first=("host_place", 2))
+        with pytest.raises(UnknownName):
+            show("profiling.averages", first=("place", 2))
+    assert drawn.index("cudaLaunchKernel") < drawn.index("aten::mm") and "gemm" not in drawn
 
 
 def test_kernels_have_names_that_fit_a_line_and_say_what_they_apply(tmp_path, monkeypatch):
@@ -166,3 +173,4 @@ def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
 def test_exercises_are_calculated():
     assert calculations.trace_of_ten_thousand_steps(3e5) == pytest.approx(3e9)
     assert calculations.faster_without_idling(0.75) == pytest.approx(4)
+    assert calculations.gaps(0.75, 4e-3) == pytest.approx(3e-3)

@@ -15,7 +15,7 @@ from tests.fakes.sites import CHECKOUT
 
 @pytest.fixture(scope="module")
 def shown() -> Showing:
-    return Showing(CHECKOUT / "recordings", "nvidia-h200", page="curriculum/day_14.md")
+    return Showing(CHECKOUT / "recordings", "nvidia-h100-80gb-hbm3", page="curriculum/day_14.md")
 
 
 def test_every_arrow_of_the_map_has_a_recorded_number_and_a_sense(shown):

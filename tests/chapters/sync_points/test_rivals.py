@@ -4,7 +4,13 @@ import re
 
 import pytest
 
-from anatomy.chapters.sync_points.rivals import EXPLANATIONS, added, rivals
+from anatomy.chapters.sync_points.rivals import (
+    EXPLANATIONS,
+    added,
+    once_and_again,
+    quotients,
+    rivals,
+)
 from anatomy.record.showing import using
 from anatomy.table import units
 from anatomy.table.errors import UnknownName
@@ -52,3 +58,20 @@ def test_the_table_holds_the_explanations_against_what_was_measured(tmp_path):
         told = [units.seconds(time, most=3) for time in added(table, side, "t.item()")]
         (seen,) = (r for r in table if (r["op"], r["variant"]) == (f"loop {side}", "t.item()"))
         assert [line[column] for line in lines] == [*told, units.seconds(seen["wait_s"], most=3)]
+
+
+def test_an_iteration_is_set_against_its_lines_on_each_occasion_that_timed_both():
+    once = {"median_s": 4.0, "occasion_medians_s": [2.0, None, 4.0]}
+    again = {"median_s": 5.0, "occasion_medians_s": [3.0, 7.0, 5.0]}
+    assert quotients(once, again) == [1.5, 1.25], "the one that timed one of them says nothing"
+    assert quotients({"median_s": 4.0}, {"median_s": 5.0}) == [1.25]
+
+
+def test_the_two_lines_once_stand_beside_the_loop(tmp_path):
+    sync_points_rows.bench(tmp_path)
+    with using(synthetic.showing(tmp_path)) as showing:
+        html = once_and_again("sync_points.bench", sides=[512])
+        table = showing.find("sync_points.bench").recording.rows
+    times = {(row["op"], row["variant"]): row["median_s"] for row in table}
+    share = times["loop 512", "t.item()"] / times["behind 512", "queue, item"]
+    assert units.significant(share) in html

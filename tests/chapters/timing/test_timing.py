@@ -1,5 +1,7 @@
 """Measuring on the CPU: what the tables hold, what follows from samples, and the claims."""
 
+import re
+
 import pytest
 
 from anatomy import claims
@@ -116,9 +118,12 @@ def test_claims_on_equals_follow_drift_and_noise(drift, noise, expected, tmp_pat
 def test_figures_show_strays_and_widths(tmp_path):
     timing_rows.equals(tmp_path)
     with using(synthetic.showing(tmp_path)):
-        drawn = figures.strays()
+        drawn, samples = figures.strays(), figures.in_order()
         widths = curve("timing.equals", x="blocks", y="half_width", series="op", fit="power")
     assert "one after the other" in drawn and "<svg" in drawn and "Fitted exponents" in widths
+    assert "960 samples" in samples and {">0.95×<", ">1.00×<", ">1.05×<"} <= set(
+        re.findall(">[0-9.]+×<", samples)
+    )
 
 
 def test_equals_that_do_not_stray_at_all_have_a_figure_and_a_verdict(tmp_path, monkeypatch):

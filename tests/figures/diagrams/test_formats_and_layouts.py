@@ -122,10 +122,21 @@ def test_two_operations_stand_side_by_side_on_a_desk_and_one_under_the_other_on_
 
 @pytest.mark.parametrize(("verdict", "hollow"), [("undecided", True), ("slower", False)])
 def test_a_price_that_is_undecided_is_hollow_with_its_interval(monkeypatch, verdict, hollow):
-    row = {"use_s": 2e-4, "use_low_s": 1e-4, "use_high_s": 3e-4, "verdict": verdict}
+    row = {"use_s": 2e-4, "use_low_s": 1.5e-4, "use_high_s": 3e-4, "verdict": verdict, "uses": 1}
+    # As wide as the verdict found it: from nothing on, and not from the low end of a use.
+    row |= {"role": "control", "median_s": 1e-3, "ratio_low": 0.9, "ratio_high": 1.3}
     monkeypatch.setattr(rows, "select", lambda *_, **given: [row])
     html = drawn(trips.prices, {"experiment": "never.costs", "habits": PRICES})
-    assert ("200 µs, undecided" in html) == hollow == ("var(--md-default-bg-color)" in html)
+    desk, _ = re.findall(r"<svg .*?</svg>", html, re.DOTALL)
+    assert ("200 µs, undecided" in html) == hollow == ("var(--md-default-bg-color)" in desk)
+    lines = re.findall(
+        r'<polyline points="([\d.]+),[\d.]+ ([\d.]+),[^"]*"[^>]*stroke-width="2"', desk
+    )
+    (low, high), edge = (
+        map(float, lines[0]),
+        min(map(float, re.findall(r'points="([\d.]+),', desk))),
+    )
+    assert (low == edge) == hollow and high > low
 
 
 def test_kernels_of_a_kind_that_follow_one_another_share_a_box():

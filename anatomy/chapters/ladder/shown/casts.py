@@ -15,11 +15,12 @@ HIGH = {True: 38.0, False: 58.0}  # pixels of a stage, on a desk and on a phone
 
 
 class Stage(NamedTuple):
-    """What is done to the tensor, and whether it is read from HBM for that."""
+    """What is done to the tensor, whether it is read from HBM for that, and what else it takes."""
 
     words: str
     reads: bool = True
     fill: str = THIRD
+    takes: str = ""
 
 
 MATMUL = Stage("FP8 matmul", reads=False, fill=GOOD)
@@ -27,8 +28,7 @@ MATMUL = Stage("FP8 matmul", reads=False, fill=GOOD)
 RECIPES = {
     "current": [Stage("find the largest"), Stage("scale and cast"), MATMUL],
     "delayed": [
-        Stage("largest of the step before", reads=False, fill=QUIET),
-        Stage("scale, cast, note the largest"),
+        Stage("scale, cast, note the largest", takes="largest of the steps before"),
         MATMUL,
     ],
     "block": [Stage("scale and cast block by block"), MATMUL],
@@ -85,12 +85,19 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
                 told = "reads the tensor" if desk else "reads it"
                 where = x + wide / 2, top + high + 13
                 sheet.words(*where, told, size=10, anchor="middle", colour=MUTED)
+            if stage.takes:  # beside the tensor: a box under the next stages, and an arrow from it
+                side, into, y = x + wide + ARROW, x + wide - 6, top + high + 18
+                across = canvas.wide(stage.takes, 10) + 12
+                sheet.box(side, y - 9, across, 18, fill=QUIET, opacity=0.3, edge=QUIET)
+                sheet.words(side + across / 2, y + 4, stage.takes, size=10, anchor="middle")
+                sheet.line((side, y), (into, y), (into, top + high + 2), arrow=True)
             x += wide + ARROW
-        top += high + 30
+        top += high + (38 if any(stage.takes for stage in found) else 30)
 
 
 def _order(row: Row) -> str:
-    return ", then ".join(stage.words for stage in stages(row))
+    found = (f"{each.words}{each.takes and f' by the {each.takes}'}" for each in stages(row))
+    return ", then ".join(found)
 
 
 def _said(row: Row) -> str:

@@ -22,6 +22,7 @@ INTERVAL = "95% interval, drawn where wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
+NEAR = 1.5  # the axis is drawn out to a tick that lies no farther before the shortest time
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
 
@@ -106,10 +107,14 @@ def _format(row: Row) -> str:
 
 
 def _speed(over: Row) -> str:
-    """A rung over the one that it changes; of an undecided one the table has the interval."""
+    """A rung over the one that it changes, with its interval where that is wide; of an undecided
+    one the table has it."""
     if over.get("verdict") not in TOLD:
         return ""
-    return "undecided" if over["verdict"] == "undecided" else rows.speed_in_words(over, short=True)
+    if over["verdict"] == "undecided":
+        return "undecided"
+    said = rows.speed_in_words(over)  # `1.7× faster (1.0× to 2.7×)`
+    return said.replace("× to", " to").replace("×)", ")")
 
 
 def _digits(row: Row, size: float) -> str:
@@ -121,7 +126,7 @@ def _digits(row: Row, size: float) -> str:
 def _limits(table: Sequence[Row], view: View, size: float) -> Mapping[str, float]:
     """The fastest possible time by number format, of those that the ways multiply in."""
     found = {}
-    for products in ("bf16", "fp8"):
+    for products in ("fp32", "tf32", "fp16", "bf16", "fp8"):
         of_format = [row for row in table if rungs.format_of(row) == products]
         if of_format and not units.missing(of_format[0].get("share_of_ceiling")):
             least = rungs.fastest_possible(of_format[0], view.whole, view.ceilings, products)
@@ -140,7 +145,10 @@ def _draw(
     if any(step.verdict == "slower" for step in steps):
         right -= VALUE
     span = 1.06
-    axis = Axis(left, right, min(ends) / span, max(ends) * span)
+    low = min(ends) / span
+    before = max(tick for tick in TICKS if tick <= low)
+    low = before / 1.01 if low <= NEAR * before else low
+    axis = Axis(left, right, low, max(ends) * span)
     top = _key(sheet, steps, axis)
     if shares:
         head = "% of its format's limit"
@@ -192,7 +200,9 @@ def _grid(
         x, line = axis.at(least), top - 6 - 14 * (len(limits) - 1 - at)
         sheet.line((x, line + 4), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
         text = f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)} {unit}"
-        sheet.words(x - 4, line, text, colour=MUTED, size=11)
+        left = min(x - 4, sheet.width - canvas.wide(text, 11))
+        sheet.box(left, line - 9, canvas.wide(text, 11), 12, fill=PAPER, round_=0)
+        sheet.words(left, line, text, colour=MUTED, size=11)
 
 
 def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
@@ -223,7 +233,10 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         _interval(sheet, axis.at(step.low), axis.at(step.high), y + 11)
     if step.speed:
         after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
-        room = canvas.wide(step.speed, 11)
+        speed, end = step.speed, sheet.width - (SHARES if desk and step.share else 0)
+        if after + canvas.wide(speed, 11) > end:  # its interval is in the table as well
+            speed = speed.split(" (")[0]
+        room = canvas.wide(speed, 11)
         colour = BAD if slower else MUTED
         if not desk and after + room > sheet.width:
             ink = BAD if slower else INK  # it stands on the bar, or where that is short before it
@@ -231,10 +244,10 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
             if not slower and end - room < x + 9:
                 end = x - 14 - wide
                 _paper(sheet, end - room, y - 9, room)
-            sheet.words(end, y + 4, step.speed, colour=ink, size=11, anchor="end")
+            sheet.words(end, y + 4, speed, colour=ink, size=11, anchor="end")
         else:
             _paper(sheet, after - 1, y - 9, room)
-            sheet.words(after, y + 4, step.speed, colour=colour, size=11)
+            sheet.words(after, y + 4, speed, colour=colour, size=11)
 
 
 def _paper(sheet: Canvas, x: float, y: float, width: float) -> None:

@@ -21,6 +21,8 @@ SHOWN = (
     *("0 fp32", "1 amp bf16", "2 amp bf16", "3 default", "3 reduce-overhead"),
     *("4 current", "4 current in a graph", "5 bf16", "5 fp8 delayed"),
 )
+# From the limit to a step, in the order of the colours that the parts of a step have.
+OVER = ("matmuls over it", "attention over it", "other kernels", "the limit", "no kernel")
 # Those whose parts are drawn beside each other: no bar is many times as long as the next.
 PARTED = tuple(way for way in SHOWN if way not in ("0 fp32", "4 current"))
 
@@ -42,7 +44,8 @@ def ladder(
     Args:
         part: `speed` (a table of times, speed-ups and rates), `costs` (memory, kernels, the first
             step), `gates` (errors and what is allowed), `climb` (a chart of the times), `time`
-            (a chart of what a step's time is made of) or `kernels` (the longest ones by name).
+            (a chart of what a step's time is made of), `limit` (the same, from the limit of its
+            number format to the step) or `kernels` (the longest ones by name).
         experiment: Whose rows have a `rung`.
         op: The comparison shown; by default the first.
         variants: Ways shown, in this order; by default all, and of `climb` the one of each rung
@@ -82,15 +85,27 @@ def _time(view: View) -> str:
     left_out = ladder_tables.absent(row for row in view.table if not rungs.pieces(row))
     if not drawn:
         return twin + left_out
-    size, unit = tables.time_unit([max(row["median_s"] for row in drawn.values())])
-    timed = rungs.timed(next(iter(drawn.values())))
-    bars = _stacked(drawn.values(), size, f"{unit} a {timed}")
-    label = (
-        f"Bars of {', '.join(map(rungs.in_words, drawn.values()))}, made of the time in "
-        f"{', '.join(rungs.KINDS.values())}. The table under them has the figures."
-    )
-    picture = svg.chart([(f"Time of a {timed}, {unit}", bars)], label)
+    pieces = [(row, rungs.pieces(row)) for row in drawn.values()]
+    picture = _stacked(pieces, list(rungs.KINDS.values()))
     return picture + _misfit(drawn.values()) + left_out + figures.twin(twin)
+
+
+def _limit(view: View) -> str:
+    """Bars from the limit of a step to its time; as a table what they are made of."""
+    table = ladder_tables.there(view.table)
+    split = [(row, rungs.over_the_limit(row, view.whole, view.ceilings)) for row in table]
+    drawn = [(row, parts) for row, parts in split if parts]
+    if not drawn:
+        return _time(view)
+    parts_of = {row["variant"]: dict(parts) for row, parts in drawn}
+    columns = [
+        (f"#{kind}", lambda row, kind=kind: units.seconds(parts_of[row["variant"]][kind], most=3))
+        for kind, _ in drawn[0][1]
+    ]
+    known = [row for row, _ in drawn]
+    twin = ladder_tables.listed(columns, known, "From the limit to the step")
+    left_out = ladder_tables.absent(row for row in view.table if row not in known)
+    return _stacked(drawn, list(OVER)) + _misfit(known) + left_out + figures.twin(twin)
 
 
 def _misfit(drawn: Iterable[Row]) -> str:
@@ -108,12 +123,14 @@ def _misfit(drawn: Iterable[Row]) -> str:
     )
 
 
-def _stacked(drawn: Iterable[Row], one: float, title: str) -> svg.Drawing:
-    """Bars whose lengths are in units of `one`, a tick at each step's time."""
+def _stacked(drawn: Sequence[tuple[Row, Sequence[tuple[str, float]]]], kinds: list[str]) -> str:
+    """A bar for each row of its parts, a tick at its step's time; `kinds` in order of colour."""
+    one, unit = tables.time_unit([max(row["median_s"] for row, _ in drawn)])
+    timed = rungs.timed(drawn[0][0])
     bars, ends = [], []
-    for row in drawn:
+    for row, parts in drawn:
         reached, label = 0.0, rungs.in_words(row)
-        for kind, seconds in rungs.pieces(row):
+        for kind, seconds in parts:
             if seconds < 0:  # no part of the bar: it ends beyond the tick by so much
                 continue
             share = units.percent(seconds / row["median_s"], 2) if seconds else ""
@@ -127,7 +144,12 @@ def _stacked(drawn: Iterable[Row], one: float, title: str) -> svg.Drawing:
         )
         tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
         ends.append(tick | {"text": text})
-    return svg.Drawing("stacks.parts", (bars, ends, list(rungs.KINDS.values()), title))
+    label = (
+        f"Bars of {', '.join(rungs.in_words(row) for row, _ in drawn)}, made of the time in "
+        f"{', '.join(kinds)}. The table under them has the figures."
+    )
+    drawing = svg.Drawing("stacks.parts", (bars, ends, kinds, f"{unit} a {timed}"))
+    return svg.chart([(f"Time of a {timed}, {unit}", drawing)], label)
 
 
 def _time_table(table: Sequence[Row]) -> str:
@@ -157,5 +179,6 @@ PARTS: dict[str, Callable[[View], str]] = {
     "gates": ladder_tables.gates,
     "climb": _climb,
     "time": _time,
+    "limit": _limit,
     "kernels": ladder_tables.kernels,
 }

@@ -177,6 +177,27 @@ def pieces(row: Mapping[str, Any]) -> list[tuple[str, float]]:
     return [(kind, row[column]) for column, kind in KINDS.items()]
 
 
+def over_the_limit(
+    row: Mapping[str, Any], table: Sequence[Row], ceilings: Ceilings | None
+) -> list[tuple[str, float]]:
+    """Kind and seconds from a row's limit to its time: all its FLOPs at its format's best rate,
+    what its matmuls and its attention take beyond their share of that, its other kernels, and no
+    kernel; empty where one is not known."""
+    products = format_of(row)
+    best = products and pieces(row) and fastest_possible(row, table, ceilings, products)
+    if not best:
+        return []
+    # 24 C^2 + 4 C T for each token and layer, the second of which is attention's.
+    attention = best * row["sequence"] / (6 * row["width"] + row["sequence"])
+    return [
+        ("the limit", best),
+        ("matmuls over it", row["product_s"] - (best - attention)),
+        ("attention over it", row["attention_s"] - attention),
+        ("other kernels", row["pointwise_s"] + row["other_s"]),
+        ("no kernel", row["gap_s"]),
+    ]
+
+
 def timed(row: Mapping[str, Any]) -> str:
     """What a row's time is of, in a word: a forward pass alone is a call, all else a step."""
     return "call" if row.get("op") == "forward" else "step"

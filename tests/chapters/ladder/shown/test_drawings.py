@@ -107,6 +107,18 @@ def test_the_climbs_limit_is_that_of_the_best_matmul_of_the_run(root):
     assert rungs.fastest_possible(row, [], None) is None
 
 
+def test_from_the_limit_to_the_step_nothing_is_left_out(root):
+    with using(synthetic.showing(root=root)) as showing:
+        found = showing.find("ladder.training", **CLIMBED).recording.rows
+        shown = ladder("limit", variants=["5 bf16"], **CLIMBED)
+    row = rows_of(root)["5 bf16"]
+    parts = dict(rungs.over_the_limit(row, found, None))
+    assert sum(parts.values()) == pytest.approx(row["median_s"])
+    assert parts["the limit"] == rungs.fastest_possible(row, found, None)
+    assert all(kind in shown for kind in parts)
+    assert not rungs.over_the_limit(row | {"product_s": None}, found, None)
+
+
 def test_the_climb_draws_the_interval_of_a_time_only_where_it_is_wider_than_its_mark():
     def draw(low: float, high: float) -> str:
         step = climbs.Step("3", "way", 4.7, low, high, "4.7", None, "", "", "", "")
