@@ -152,7 +152,7 @@ def times(table: Sequence[Row], columns: Sequence[str] | None = None) -> str:
         "median_s": (f"time, {unit}" if unit else "time", ends),
         "ratio": ("time / control", ends),
         "share": ("% of limit", limits[0] if len(limits) == 1 else ""),
-        "kernels_per_call": ("kernels", "per call"),
+        "kernels_per_call": ("launches", "per call"),
     }
     numeric = _numeric(table, wanted)
     titles = {name: named.get(name, (rows.heading(name),)) for name in wanted}

@@ -211,7 +211,8 @@ SMALL = 1.02  # below this factor a difference has a decimal: `1.2% slower`
 PERCENT = 1.2  # below this factor a difference is told in percent
 CLOSE = 1.1  # up to this factor what is undecided is called `about as fast`
 WIDE = 1.5  # from this factor between its ends on, an interval is told wherever its ratio is
-UNDECIDED = "not clearly faster or slower"  # of what has no interval
+WIDE_TIME = 2.0  # the same of a time
+UNDECIDED = "not clearly faster or slower"
 
 
 def factor_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
@@ -229,10 +230,10 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
 
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`, and with
     its interval where that is `WIDE`: `8.0× faster (5.3× to 12×)`. `as fast` of `same` alone. Of
-    `undecided` what the interval leaves open: `about as fast (within 4%)`, or `7% slower, but
-    undecided (0.82× to 1.3× the time)`. In `short`, for a label of a drawing, a decided ratio is
-    its figure alone, and one that is not its interval. A column that is no ratio of times, or a row
-    with no verdict on it, is a BadParameter.
+    `undecided` what the interval leaves open and no direction: `about as fast (within 4%)`, or `not
+    clearly faster or slower (0.82× to 1.3× the time)`. In `short`, for a label of a drawing, a
+    decided ratio is its figure alone, and one that is not its interval. A column that is no ratio
+    of times, or a row with no verdict on it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -246,16 +247,15 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     ends = sorted(each for each in factors[1:] if not units.missing(each))
     if word == "undecided":
-        return _undecided(factors[0], ends, short)
+        return _undecided(ends, short)
     return _changed(factors[0], word) + ("" if short else _if_wide(factors[0], ends))
 
 
-def _changed(factor: float, word: str = "") -> str:
-    """A ratio of times as a sentence says it, by its own direction where no `word` gives one."""
+def _changed(factor: float, word: str) -> str:
+    """A decided ratio of times as a sentence says it."""
     size = max(factor, 1 / factor)
     percent = f"{(size - 1) * 100:.{int(size < SMALL)}f}%"
-    direction = word or ("slower" if factor > 1 else "faster")
-    return f"{percent if size < PERCENT else f'{units.significant(size, 2)}×'} {direction}"
+    return f"{percent if size < PERCENT else f'{units.significant(size, 2)}×'} {word}"
 
 
 def _if_wide(factor: float, ends: Sequence[float]) -> str:
@@ -266,7 +266,7 @@ def _if_wide(factor: float, ends: Sequence[float]) -> str:
     return f" ({' to '.join(f'{units.significant(end, 2)}×' for end in shown)})"
 
 
-def _undecided(factor: float, ends: Sequence[float], short: bool) -> str:
+def _undecided(ends: Sequence[float], short: bool) -> str:
     """An undecided ratio of times in words, with what its interval leaves open, from the ends."""
     if len(ends) < 2:
         return UNDECIDED
@@ -276,7 +276,7 @@ def _undecided(factor: float, ends: Sequence[float], short: bool) -> str:
     left_open = " to ".join(f"{units.significant(end, 2)}×" for end in ends)
     if short:
         return f"undecided ({left_open})"
-    return f"{_changed(factor)}, but undecided ({left_open} the time)"
+    return f"{UNDECIDED} ({left_open} the time)"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:
@@ -332,6 +332,24 @@ def ranged(row: Mapping[str, Any], column: str) -> str:
     # What is printed alike whatever its interval.
     ends = [printed({column: end}, column) for end in (low, high)]
     return f"{printed(row, column)} [{', '.join(ends)}]"
+
+
+def if_wide(row: Mapping[str, Any], column: str, spec: str = "") -> str:
+    """What a sentence adds to a time with a `WIDE_TIME` interval: ` (8 to 32)`, in its unit.
+
+    Nothing to a narrower one, to what is no time, and where `spec` leaves the unit to the page.
+    """
+    declared = columns.column(column)
+    value, low, high = (row.get(name) for name in (column, *(declared.interval or (None, None))))
+    if declared.unit != "s" or any(units.missing(each) for each in (value, low, high)):
+        return ""
+    if low > 0 and high <= WIDE_TIME * low:
+        return ""
+    if not spec:
+        low, high = ranged(row, column).partition(" [")[2].rstrip("]").split(", ")
+        return f" ({low} to {high})"
+    low, high = (units.format_value(end, spec).partition(" ") for end in (low, high))
+    return f" ({low[0]} to {high[0]})" if low[2] else ""
 
 
 def _rate_unit(row: Mapping[str, Any], column: str) -> str:

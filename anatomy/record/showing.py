@@ -85,7 +85,7 @@ class Showing:
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)  # variables of blocks
     _used: Counter = field(default_factory=Counter)
     known: dict[tuple, Any] = field(default_factory=dict)  # by `once`, for all pages of a build
-    commands_named: set[str] = field(default_factory=set)  # they make what is missing or old
+    said_once: set[str] = field(default_factory=set)  # commands that mend, and what a word means
     borrowing: str = ""  # slug of a published machine whose figures stand in for all; see `rowwise`
     _looked_up: dict[tuple, Found] = field(default_factory=dict)
     _cited: dict[Path, tuple[str, Found]] = field(default_factory=dict)  # by file, with its id

@@ -59,7 +59,7 @@ TAKEN = {"allow_foreign", "format", "help", "machine", "processes", "save", "tim
 TAKEN |= {"beyond", "by", "caption", "chart", "columns", "experiment", "fit", "options", "rows"}
 TAKEN |= {"marked", "series", "table", "unfold", "value", "variant", "variants", "where", "x", "y"}
 TAKEN |= {"beside", "ceiling", "edges", "graph", "itemsize", "kinds", "labels", "names", "ops"}
-TAKEN |= {"views", "work"}
+TAKEN |= {"first", "views", "work"}
 _held: ContextVar[Sources | None] = ContextVar("anatomy_sources", default=None)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 

@@ -50,7 +50,7 @@ _BOX = re.compile(r'<div class="admonition (predict|quiz|calculate|measure|build
 _ASKED = re.compile(r'<p (?=[^>]*\bid="([^"]*)")(?:[^>]*data-unit="([^"]*)")?[^>]*>')
 _LETTER = re.compile(r"<li>\s*(?:<p>)?<strong>(\w+)</strong>")
 _RIGHT = re.compile(r'<strong class="right">(\w+)</strong>')
-_MEASURED = re.compile(r'<span class="measured"[^>]*>([^<]*)</span>')
+_MEASURED = re.compile(r'<span class="measured[^"]*"[^>]*>([^<]*)</span>')
 _SAID = re.compile(r"(?:about )?(?P<number>[\d.]+)\s?(?P<unit>\S*)")
 _UNIT = re.compile(r"(?:[nµmkMGTPKi]{0,2})(?P<base>FLOP/s|B/s|FLOP/B|B|s|Hz)|(?P<other>.*)")
 _TAKEAWAY = re.compile(r'<div class="admonition takeaway">.*?</div>\n?', re.DOTALL)

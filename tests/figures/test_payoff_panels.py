@@ -78,13 +78,13 @@ def test_the_key_of_speed_ups_says_which_side_of_one_pays(root):
     ratio = text(call("payoff", of(root), **MAP))
     assert "▼ faster pays" in ratio and "above 1" not in ratio
     line = text(call("payoff", of(root), **LINE | {"value": "speedup"}))
-    assert "compiled breaks even at width" in line and "shown to pay at no width" in line
+    assert "compiled breaks even between width 1024" in line and "shown to pay at no width" in line
 
 
 def test_a_line_of_counts_that_are_the_same_is_hollow_and_says_so(root):
     told = text(call("payoff", of(root), **LINE | {"value": "peak_bytes"}))
     assert "Hollow: the same as the control." in told
-    assert "hollow: no difference was shown." in text(call("payoff", of(root), **LINE))
+    assert "Hollow: no difference was shown." in text(call("payoff", of(root), **LINE))
 
 
 TWO = {"variant": ["compiled", "graphed"]}
@@ -170,7 +170,7 @@ def with_few_blocks(tmp_path, tokens: int, **options) -> str:
 def test_what_has_too_few_blocks_for_a_verdict_is_not_called_too_close_to_tell(tmp_path):
     line = with_few_blocks(tmp_path, 1024)
     assert "(slower). Too few blocks for a verdict at 256." in line
-    assert "; hollow: no difference was shown, or too few blocks." in line
+    assert "Hollow: no difference was shown, or too few blocks." in line
     assert line.count("3 blocks are too few for a verdict") == 1
     told = text(call("payoff", of(tmp_path), **MAP))
     assert "too close to tell, or too few blocks" in told

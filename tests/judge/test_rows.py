@@ -187,7 +187,7 @@ def test_rows_may_be_compared_with_each_other_within_one_operation_and_quantity(
         (1.001, "same", "as fast"),
         (1.03, "undecided", "about as fast (within 4%)"),
         (1 / 1.03, "undecided", "about as fast (within 4%)"),
-        (1.3, "undecided", "1.3× slower, but undecided (1.3× to 1.3× the time)"),
+        (1.3, "undecided", "not clearly faster or slower (1.3× to 1.3× the time)"),
     ],
 )
 def test_a_ratio_is_worded_by_its_verdict(ratio, verdict, said):
@@ -230,11 +230,32 @@ def test_a_wide_interval_is_told_wherever_its_ratio_is(ratio, low, high, verdict
 
 def test_an_undecided_ratio_is_told_with_its_interval():
     row = {"ratio": 1.07, "ratio_low": 0.82, "ratio_high": 1.31, "verdict": "undecided"}
-    assert rows.speed_in_words(row) == "7% slower, but undecided (0.82× to 1.3× the time)"
+    assert rows.speed_in_words(row) == f"{rows.UNDECIDED} (0.82× to 1.3× the time)"
     assert rows.speed_in_words(row, short=True) == "undecided (0.82× to 1.3×)"
     assert rows.speed_in_words({"ratio": 1.07, "verdict": "undecided"}) == rows.UNDECIDED
     close = {"ratio": 1.0, "ratio_low": 0.995, "ratio_high": 1.004, "verdict": "undecided"}
     assert rows.speed_in_words(close, short=True) == "about as fast (within 1%)"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "spec", "said"),
+    [
+        (8.1e-6, 32e-6, "", " (8 to 32)"),
+        (12.1e-6, 23e-6, "", ""),
+        (-3e-6, 32e-6, "", " (-3 to 32)"),
+        (0.4e-6, 32e-6, "", " (0.4 to 32)"),
+        (8.1e-6, 32e-6, "us.0", " (8 to 32)"),
+        (8.1e-6, 32e-6, ".1f", ""),
+    ],
+)
+def test_a_wide_interval_is_told_of_a_time_in_its_unit(low, high, spec, said):
+    row = {"median_s": 18e-6, "low_s": low, "high_s": high}
+    assert rows.if_wide(row, "median_s", spec) == said
+
+
+def test_no_interval_is_told_of_what_has_none_or_is_no_time():
+    assert rows.if_wide({"median_s": 18e-6}, "median_s") == ""
+    assert rows.if_wide({"ratio": 2.0, "ratio_low": 1.0, "ratio_high": 9.0}, "ratio") == ""
 
 
 def test_without_an_interval_a_small_difference_is_not_called_none():

@@ -6,9 +6,6 @@ from typing import NamedTuple
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, Canvas
-from anatomy.judge import rows
-from anatomy.record.showing import current, selectors
-from anatomy.table import units
 
 # What is drawn: an image of so many channels and pixels. Eight 16-bit numbers are 16 bytes.
 CHANNELS, PIXELS = 8, 4
@@ -49,48 +46,22 @@ LAYOUTS = (
 )
 
 
-def pixels(experiment: str, *, op: str, caption: str | None = None, **params) -> str:
-    """Both layouts of a small image in memory, one pixel marked, and the time of the convolution.
-
-    pixels("channels_last.map", op="C=64 inference bf16 N=64")
-    """
-    showing = current()
-    found = showing.find(experiment, **selectors(experiment, params, op, None))
-
-    def draw() -> str:
-        names = [each.variant for each in LAYOUTS]
-        table = rows.select(found.recording.rows, op=op, variants=names)
-        said = {}
-        for row in table:
-            time = units.seconds(row["median_s"], most=3)
-            control = row.get("verdict") in (None, "control")
-            said[row["variant"]] = (
-                time if control else f"{time}, {rows.speed_in_words(row, short=True)}"
-            )
-        parts = (f"{each.variant}: {each.loads}; {said[each.variant]}" for each in LAYOUTS)
-        label = f"An image of {CHANNELS} channels in memory. {'. '.join(parts)}."
-        return canvas.both(lambda sheet: _lanes(sheet, said), label)
-
-    return framing.exhibit(found, caption, draw)
+def pixels(*, caption: str | None = None) -> str:
+    """Both layouts of a small image in memory, one pixel marked. Nothing in it is measured."""
+    parts = ". ".join(f"{each.variant}: {each.loads}" for each in LAYOUTS)
+    label = f"An image of {CHANNELS} channels in memory. {parts}."
+    return framing.exhibit([], caption, lambda: canvas.both(_lanes, label))
 
 
-def _lanes(sheet: Canvas, said: dict[str, str]) -> None:
+def _lanes(sheet: Canvas) -> None:
     desk = sheet.width > 500
     cell = (sheet.width - 2) / (CHANNELS * PIXELS)
     for number, each in enumerate(LAYOUTS):
         top = number * (LANE if desk else LANE + 14) + 18
         code = each.code if desk else each.variant
-        used = sheet.words(1, top - 4, code, bold=True, code=True)
+        used = sheet.words(1, top - 4, code, bold=True, code=True, colour=each.colour)
         if desk:
             sheet.words(used + 12, top - 4, each.strides, size=11, colour=MUTED)
-        sheet.words(
-            sheet.width - 1,
-            top - 4,
-            said[each.variant],
-            bold=True,
-            anchor="end",
-            colour=each.colour,
-        )
         for pixel in range(PIXELS):
             for channel in range(CHANNELS):
                 _cell(sheet, each, pixel, channel, top, cell)

@@ -84,7 +84,7 @@ def _title(row: Row) -> str:
 
 
 def _said(row: Row, *, speed: bool = True) -> str:
-    time = units.seconds(row["median_s"], most=3)
+    time = rows.printed(row, "median_s", units.PLAIN_DIGITS) + rows.if_wide(row, "median_s")
     compared = speed and row["variant"] != CONTROL
     more = f", {rows.speed_in_words(row, short=True)}" if compared else ""
     return f"peak {units.byte_count(row['peak_bytes'])}, {time}{more}"

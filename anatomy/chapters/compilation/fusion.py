@@ -83,12 +83,18 @@ class Told(NamedTuple):
 
     @property
     def time(self) -> str:
-        """The time of a step, and who paces it where that is the host."""
-        host = " (host-bound)" if self.row.get("paced_by") == "host" else ""
-        return f"{units.seconds(self.row['median_s'])}{host}"
+        """The time of a step, with its interval where that is wide."""
+        time = rows.printed(self.row, "median_s", units.PLAIN_DIGITS)
+        return time + rows.if_wide(self.row, "median_s")
+
+    @property
+    def pace(self) -> str:
+        """Who paces it, where that is the host."""
+        return "host-bound" if self.row.get("paced_by") == "host" else ""
 
     def __str__(self) -> str:
-        return f"{self.trips} trips, {self.moved}, measured {self.time}"
+        pace = f", {self.pace}" if self.pace else ""
+        return f"{self.trips} trips, {self.moved}, measured {self.time}{pace}"
 
 
 def _one(table: list[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
@@ -120,3 +126,5 @@ def _said(sheet: Canvas, told: Told, how: str, hbm: float, across: float, colour
     sheet.words(x, y, how, size=12)
     sheet.words(x, y + 18, told.moved, colour=MUTED, size=11.5)
     sheet.words(x, y + 40, told.time, colour=colour, bold=True, size=15 if desk else 13)
+    if told.pace:
+        sheet.words(x, y + 56, told.pace, colour=MUTED, size=11.5)

@@ -229,7 +229,7 @@ def payoff(
     break-even `at` a coordinate, a dotted line; it is shaded where no other lies on top of it. The
     largest noise floor is a band around 1."""
     ends = [1 - floor, 1 + floor, *grammar.ends_of(points)]
-    how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1], (floor, HEIGHT))
+    how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1])
     x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", **how)
     colour, shape = _series(points, width)
     base = grammar.on(points, x=x, description="hover:N")

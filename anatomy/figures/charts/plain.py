@@ -222,8 +222,11 @@ def _tone(row: Row) -> str:
 
 
 def _beside(row: Row, column: str, size: float, unit: str) -> str:
-    """What stands beside a row's bar: a value of three digits, and of a time also the rate."""
+    """What stands beside a row's bar: a value of three digits, or with its interval where that is
+    wide, and of a time also the rate."""
     text = f"{units.significant(row[column] / size)} {unit}"
+    if wide := rows.if_wide(row, column):
+        text = rows.printed(row, column) + wide
     rated = column == "median_s" and not units.missing(row.get("rate"))
     return f"{text} · {units.rate(row['rate'], row['rate_unit'])}" if rated else text
 

@@ -29,12 +29,15 @@ AGED = "out-of-date"  # id of a page's one badge
 MOST_COMMANDS = 2  # that stand open above a figure; more are in a fold
 PACED = "host-paced"  # the tag of what the host paces, as `tables.TAGS` has it
 HOW = ("device", "iters")  # parameters that say how it was measured, not what
+OCCASIONS = "each occasion is another day, card and host; the interval spans them all"
+_IN_AXIS = re.compile(r"interval over \d+ occasions")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
 
 
 def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     """The line under a figure: the machine, which leads to all about its recordings, and the CPU
-    behind what the `body` marks as host-paced. What stands in for another machine says so."""
+    behind what the `body` marks as host-paced; the first line of a page whose figure's intervals
+    are over occasions says what those are. What stands in for another machine says so."""
     there = {each.recording.path: each for each in found if each.recording is not None}
     if not there:
         return ""
@@ -48,6 +51,9 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     line += spans.stale(*there.values())
     if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
         line += f" · rows marked {PACED} follow the CPU: {escape(cpu)}"
+    if OCCASIONS not in showing.said_once and (axis := _IN_AXIS.search(body)):
+        showing.said_once.add(OCCASIONS)
+        line += f" · {axis[0]}: {OCCASIONS}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
 
 
@@ -100,8 +106,8 @@ def elsewhere(showing: Showing, found: Iterable[Found]) -> str:
     said = f"<b>{escape(names)}</b>{part}: {why}"
     commands = list(dict.fromkeys(each.command for each in lacking))
     how, mend = "; ".join(commands), ""
-    if not showing.commands_named.issuperset(commands):
-        showing.commands_named.update(commands)
+    if not showing.said_once.issuperset(commands):
+        showing.said_once.update(commands)
         more = f" and {len(commands) - 1} more" if commands[1:] else ""
         mend = f": <code>{escape(commands[0])}</code>{more}"
     return f'<p class="strip-elsewhere" role="note" title="{escape(how)}">{said}{mend}</p>'
@@ -172,10 +178,10 @@ def _notice(showing: Showing, state: str, found: list[Found]) -> str:
     if state == "missing":
         what = f"{len(commands)} recordings are missing" if several else "Not recorded yet"
         kind, why = "gap", ""
-    if showing.commands_named.issuperset(commands):
+    if showing.said_once.issuperset(commands):
         how = f'role="note" title="{escape("; ".join(commands))}" data-search-exclude'
         return f'<p class="notice {kind} again" {how}><b>{what}.</b></p>'
-    showing.commands_named.update(commands)
+    showing.said_once.update(commands)
     where = "" if all(each.on_cpu for each in found) else " on the GPU host"
     said = f"<p><b>{what}.</b>{why} Record {'them' if several else 'it'}{where}:</p>"
     lines = f"<pre><code>{escape(chr(10).join(commands))}</code></pre>"

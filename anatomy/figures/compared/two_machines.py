@@ -117,7 +117,7 @@ def _claim(showing: Showing, result: Result) -> str:
     """What was claimed, with the claim's id behind the link."""
     address = ledger.link(showing, result)
     said, name = escape(result.claim.statement), escape(result.claim.name)
-    return f'<a href="{escape(address)}" title="{name}">{said}</a>' if address else said
+    return f'<a href="{escape(address)}" title="{escape(name)}">{said}</a>' if address else said
 
 
 def _said(result: Result) -> str:

@@ -21,7 +21,8 @@ APART = 24.0  # pixels between panels that stand side by side
 BAR, UNDER = 5.0, 10.0  # pixels: how high the bar of a call's time is, and how far under the boxes
 OTHER = "other"
 NONE = "its kernels were not recorded."
-NOTE = "Box: a kernel, not to scale. Grey bar: the time of all."
+NOTE = "Box: a kernel, not to scale. Bar: the time of all."
+SPLIT = "Blue in a bar: what the same kernel takes alone."
 
 
 class Panel(NamedTuple):
@@ -32,6 +33,7 @@ class Panel(NamedTuple):
     steps: Mapping[str, Sequence[tuple[str, int]]]
     times: Mapping[str, str]  # as they are written
     lasts: Mapping[str, float]  # seconds
+    works: Mapping[str, float]  # seconds of `lasts` for the work, where that kernel is alone once
 
     @property
     def said(self) -> str:
@@ -91,7 +93,7 @@ def kernel_rows(
         lasts = {row["variant"]: row["median_s"] for row in table}
         steps = {row["variant"]: runs(row["kernels"], kinds) for row in table}
         drawn = {variant: name for variant, name in names.items() if variant in steps}
-        return Panel(title, drawn, steps, times, lasts), without
+        return Panel(title, drawn, steps, times, lasts, working(table, kinds[work])), without
 
     def draw() -> str:
         read = [panel(*each) for each in ops.items()]
@@ -113,6 +115,17 @@ def runs(kernels: Sequence[str], kinds: Mapping[str, str]) -> list[tuple[str, in
         next((kind for kind, like in kinds.items() if _meets(name, like)), OTHER) for name in kept
     )
     return [(kind, len(list(each))) for kind, each in groupby(every)]
+
+
+def working(table: Sequence[Row], like: str) -> dict[str, float]:
+    """Variant -> seconds of its kernels whose name is like this, where they are the same as in a
+    variant that has no others."""
+    kept = {r["variant"]: [k for k in r["kernels"] if not fnmatchcase(k, FILLS)] for r in table}
+    lasts = {row["variant"]: row["median_s"] for row in table}
+    its = {name: tuple(k for k in kernels if _meets(k, like)) for name, kernels in kept.items()}
+    alone = {own: lasts[name] for name, own in its.items() if own and len(own) == len(kept[name])}
+    known = {name: alone[own] for name, own in its.items() if own in alone}
+    return {name: s for name, s in known.items() if s <= lasts[name]} if len(known) > 1 else {}
 
 
 def _meets(name: str, like: str) -> bool:
@@ -140,12 +153,13 @@ def _panels(sheet: Canvas, panels: Sequence[Panel], work: str) -> None:
         _lanes(part, each, work)
         x = number * (wide + APART) if abreast > 1 else 0.0
         sheet.place(part, x, 0.0 if abreast > 1 or not number else sheet.height + 8)
-    note = f"{NOTE} Blue: the {work}. Orange: what comes with it."
+    split = f" {SPLIT}" if any(each.works for each in panels) else ""
+    note = f"{NOTE} Blue: the {work}. Orange: what comes with it.{split}"
     sheet.paragraph(1, sheet.height + 17, sheet.width - 2, note, colour=MUTED, size=11)
 
 
 def _lanes(sheet: Canvas, panel: Panel, work: str) -> None:
-    _, names, steps, times, lasts = panel
+    _, names, steps, times, lasts, works = panel
     head = 22.0 if panel.title else 0.0
     if head:
         sheet.words(1, 13, panel.title, colour=MUTED, bold=True)
@@ -168,7 +182,10 @@ def _lanes(sheet: Canvas, panel: Panel, work: str) -> None:
             sheet.words(middle, top + 37, text, size=max(size, 10), anchor="middle", colour=INK)
             x += wide
         across, under = lasts[variant] * pixels_per_s, top + 20 + BOX + UNDER
-        sheet.box(1, under, across, BAR, fill=MUTED, round_=0, told=times[variant])
+        fill = BAD if variant in works else MUTED
+        sheet.box(1, under, across, BAR, fill=fill, round_=0, told=times[variant])
+        if variant in works:
+            sheet.box(1, under, works[variant] * pixels_per_s, BAR, fill=GOOD, round_=0)
         sheet.words(across + 7, under + BAR + 1, times[variant], bold=True)
 
 

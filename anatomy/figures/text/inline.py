@@ -23,7 +23,8 @@ An experiment with its parameters is followed by selectors, each the value of a 
 quantity, variant, ...) or `column=value` (`width=1024`, `training=yes`), and last by the column
 wanted. The selectors must meet exactly one row. After the bar stands a format:
 
-    nothing   the digits that the interval pays for, three at most
+    nothing   the digits that the interval pays for, three at most; and of a time whose interval
+              spans more than a factor of 2, that interval: `18 µs (8 to 32)`
     speed     of a ratio of times, in one direction: `5.9× slower`, `2.1× faster`, `3% slower`;
               `as fast` where the verdict is `same` alone; where it is undecided what the interval
               leaves open, `about as fast (within 4%)`

@@ -9,6 +9,7 @@ from anatomy.record.showing import Found
 # Characters that Markdown would read as markup, in text and inside a tag's quotes alike.
 _MARKDOWN = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_[]{}|~^=+!\n"})
 _QUOTED_OR_TEXT = re.compile(r'"[^"<>]*"(?=[^<>]*>)|[^<>]+(?=<|$)')
+LONG = 30  # characters: more than a figure with its interval
 STALE = "†"  # at what is out of date
 _BEGINS_BLOCK = re.compile(r"[^\w<&]|\d+[.)]")  # a heading, a list, a rule at the start of a line
 
@@ -28,7 +29,8 @@ def inert(html: str) -> str:
 
 def figure(kind: str, text: str, origin: str) -> str:
     """A figure with its origin on hover, by tap and by the tab key; `kind`, its class, is measured,
-    cited or given."""
+    cited or given; what is `LONG` may be broken over two lines."""
+    kind += " long" if len(text) > LONG else ""
     return f'<span class="{kind}" tabindex="0" title="{escape(origin)}">{escape(text)}</span>'
 
 

@@ -36,9 +36,9 @@ def shown(found: Found, row: rows.Row, column: str, spec: str, *, factor: bool =
     elif spec in (SPEED, FACTOR):
         text = rows.factor_in_words(row, column)
     elif spec:
-        text = units.format_value(value, spec)
+        text = units.format_value(value, spec) + rows.if_wide(row, column, spec)
     else:
-        text = rows.printed(row, column, units.PLAIN_DIGITS)
+        text = rows.printed(row, column, units.PLAIN_DIGITS) + rows.if_wide(row, column)
     figure = spans.figure("measured", text, _origin(found, row, column))
     # A setting is what was asked for, so it can't be out of date.
     setting = column in signature(found.name).defaults

@@ -81,11 +81,13 @@ class Cell:
 class Crossing:
     """Where a variant stops paying, or begins to: between the last cell on this side of 1 and the
     first one on the other. `at` is where the line through all cells, undecided ones too, crosses 1:
-    straight along the logarithms of coordinate and ratio."""
+    straight along the logarithms of coordinate and ratio. With `undecided` ones between, it is no
+    more than a place in the range."""
 
     at: float
     before: Cell
     after: Cell
+    undecided: int = 0
 
 
 def cells(table: Sequence[Row], wanted: Wanted) -> list[Cell]:
@@ -172,7 +174,7 @@ def crossings(line: Sequence[Cell]) -> list[Crossing]:
     for before, after in pairwise(cell for cell in known if cell.side):
         if before.side != after.side:
             between = known[known.index(before) : known.index(after) + 1]
-            found.append(Crossing(_crossed(between), before, after))
+            found.append(Crossing(_crossed(between), before, after, len(between) - 2))
     return found
 
 

@@ -250,19 +250,21 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     for variant in wanted.variants:
         line = [cell for cell in cells if cell.variant == variant]
         found = breakeven.crossings(line) if numeric else []
-        for each in found:
+        for each in (one for one in found if not one.undecided):
             ends = sorted((each.before.x, each.after.x))
             ranges.append({"series": variant, "at": each.at, "low": ends[0], "high": ends[1]})
         alike.setdefault(_sentence(line, found, wanted), []).append(tables.code(variant))
     said = [f"<li>{_subject(names)} {sentence}</li>" for sentence, names in alike.items()]
     counted = wanted.counted
-    heads = (rows.heading(wanted.x), title(wanted.value, [cell.row for cell in drawn]))
+    # The axis is short: what lines and band are is said under it.
+    name, _, interval = title(wanted.value, [cell.row for cell in drawn]).partition(" (")
+    heads = (rows.heading(wanted.x), f"{name} (a count)" if counted else name)
     # A difference that was shown may be smaller than another comparison's floor: its band would
     # contradict it.
     unshown = [cell.row for cell in drawn if not cell.side]
     band = 0.0 if counted or not unshown else rows.noise_floor(unshown)
     drawing = svg.Drawing("loglog.payoff", (points, ranges, ticks, band, heads))
-    named = f"{title(wanted.value)} of {', '.join(wanted.variants)} over {rows.heading(wanted.x)}."
+    named = f"{heads[1]} of {', '.join(wanted.variants)} over {heads[0]}."
     what = "it needs as much as the control" if counted else "break-even lies"
     within = "somewhere in it" if counted else "in it"
     straight = "if the ratio runs straight from point to point"
@@ -271,10 +273,10 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     unlike = "the same as the control" if counted else "no difference was shown"
     unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
-    if key:
-        said.append(f"<li>{'; '.join(key).capitalize()}.</li>")
-    if band:
-        said.append(f"<li>Band: the largest noise floor of these, {units.percent(band)}.</li>")
+    means = [f"{'; '.join(key).capitalize()}."] if key else []
+    means += [] if counted else [f"Upright: {interval.rstrip(')')}."]
+    means += [f"Band: the largest noise floor of these, {units.percent(band)}."] if band else []
+    said += [f"<li>{' '.join(means)}</li>"] if means else []
     picture = svg.chart([("", drawing)], f"{named} {SEE_TABLE}")
     return picture + f'<ul class="breaks">{"".join(said)}</ul>'
 
@@ -293,11 +295,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     few = _coordinates((cell for cell in known if cell.few), wanted)
     never = _coordinates((cell for cell in line if cell.value is None), wanted)
     if found:
-        each = [
-            f"at {name} ≈ {_near(wanted.x, one.at)}, between {label(wanted.x, one.before.x)} "
-            f"({one.before.word}) and {label(wanted.x, one.after.x)} ({one.after.word})"
-            for one in found
-        ]
+        each = [_about(name, one, wanted.x) for one in found]
         said = "needs as much as the control " if counted else "breaks even "
         said += f"{' and '.join(each)}."
     elif known and counted:
@@ -317,6 +315,13 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
     said += f" Too few blocks for a verdict at {few}." if few and not (yes and few == no) else ""
     how = "counted" if counted else "measured"
     return escape(said + (f" Not {how} at {never}; the table says why." if never else ""))
+
+
+def _about(name: str, one: breakeven.Crossing, x: str) -> str:
+    """Where break-even lies, as far as it is known: a number only between neighbours."""
+    ends = (f"{label(x, cell.x)} ({cell.word})" for cell in (one.before, one.after))
+    near = f"between {name} " if one.undecided else f"at {name} ≈ {_near(x, one.at)}, between "
+    return near + " and ".join(ends)
 
 
 def _last_paying(known: Sequence[Cell]) -> int | None:

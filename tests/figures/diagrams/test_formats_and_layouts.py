@@ -42,11 +42,7 @@ DRAWN = [
         | {"kinds": CONVERT},
         [("channels_last.map", ONE, name) for name in LAYOUTS],
     ),
-    (
-        pixels.pixels,
-        {"experiment": "channels_last.map", "op": ONE},
-        [("channels_last.map", ONE, name) for name in LAYOUTS],
-    ),
+    (pixels.pixels, {}, []),
     (trips.prices, {"experiment": "never.costs", "habits": PRICES}, []),
     (
         trips.trip,
@@ -96,12 +92,23 @@ def test_scores_are_heads_times_n_squared_in_the_format_of_q():
     assert tiles.score_bytes({"bytes": 4 * q_bytes, "sequence": 1024}, 64) == 8 * 1024**2 * 2
 
 
-def test_the_bar_under_the_kernels_is_as_long_as_the_call():
+def test_the_bar_under_the_kernels_is_as_long_as_the_call_and_blue_as_the_kernel_alone():
     html = drawn(page.kernel_rows, DRAWN[3][1])
     bars = [t for t in re.findall("<rect [^>]*>", html) if f'height="{kernel_rows.BAR:g}"' in t]
-    wide = [float(re.search(r' width="([\d.]+)"', tag)[1]) for tag in bars[:2]]
+    whole, blue, alone, _ = (float(re.search(r' width="([\d.]+)"', tag)[1]) for tag in bars[:4])
     first, second = (row_of(*row)["median_s"] for row in DRAWN[3][2])
-    assert len(bars) == 2 * len(WIDTHS) and wide[0] / wide[1] == pytest.approx(first / second, 0.01)
+    assert len(bars) == 4 * len(WIDTHS) and whole / alone == pytest.approx(first / second, 0.01)
+    assert blue == alone, "the same kernel runs in both, and alone in the second"
+
+
+def test_how_long_a_kernel_takes_among_others_is_known_only_from_the_same_one_alone():
+    def row(variant: str, seconds: float, *kernels: str) -> dict:
+        return {"variant": variant, "median_s": seconds, "kernels": kernels}
+
+    alone, among = row("a", 2.0, "Memset", "fprop"), row("b", 5.0, "convert", "fprop")
+    assert kernel_rows.working([alone, among], "fprop*") == {"a": 2.0, "b": 2.0}
+    assert kernel_rows.working([alone, row("b", 5.0, "convert", "fprop_2")], "fprop*") == {}
+    assert kernel_rows.working([alone, row("b", 1.0, "convert", "fprop")], "fprop*") == {"a": 2.0}
 
 
 def test_two_operations_stand_side_by_side_on_a_desk_and_one_under_the_other_on_a_phone():

@@ -92,8 +92,9 @@ def test_the_bytes_of_all_trips_and_their_least_time_are_said():
     copy = Ceiling("copy", 10**12, "B/s", "measured", "here")
     told = fusion.Told(row, fusion.trips(LAYERS), Ceilings("toy", {"copy": copy}))
     assert told.moved.endswith(": 119 ms at a copy's rate")
-    assert told.time == "250 ms"
-    assert fusion.Told(row | {"paced_by": "host"}, 2, None).time == "250 ms (host-bound)"
+    assert told.time == "250 ms" and not told.pace
+    host = fusion.Told(row | {"paced_by": "host", "low_s": 0.1, "high_s": 0.4}, 2, None)
+    assert str(host).endswith("measured 250 ms (100 to 400), host-bound")
 
 
 def test_a_chain_without_bytes_is_no_picture(root):
