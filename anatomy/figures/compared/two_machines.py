@@ -116,7 +116,7 @@ def _verdicts(showing: Showing, found: Compared, caption: str | None) -> str:
 def _claim(showing: Showing, result: Result) -> str:
     """What was claimed, with the claim's id behind the link."""
     address = ledger.link(showing, result)
-    said, name = escape(result.claim.statement), escape(result.claim.name)
+    said, name = escape(result.claim.statement), result.claim.name
     return f'<a href="{escape(address)}" title="{escape(name)}">{said}</a>' if address else said
 
 
