@@ -13,6 +13,7 @@ from itertools import chain
 from math import isfinite
 from pathlib import Path
 from textwrap import dedent
+from types import MappingProxyType
 from typing import Any
 
 from anatomy.machine import host
@@ -190,11 +191,11 @@ def signature(name: str, root: Path | None = None) -> Signature:
     return lookup("experiment", name, experiments(root))
 
 
-def experiments(root: Path | None = None) -> dict[str, Signature]:
+def experiments(root: Path | None = None) -> Mapping[str, Signature]:
     """Every experiment of the package in `root`, by default this one, in order of name;
     AnatomyError where a file does not parse, or declares something that is not a literal."""
     root = PACKAGE if root is None else Path(root).resolve()
-    return dict(_experiments(root.name, sources(root)))
+    return MappingProxyType(_experiments(root.name, sources(root)))
 
 
 def sources(root: Path) -> Sources:

@@ -5,6 +5,7 @@ number that does not lie in its interval is refused. Without an interval three s
 are shown. What was not measured (None, NaN) reads `not measured`; nothing reads `-0`."""
 
 import re
+from functools import lru_cache
 from math import floor, isfinite, isinf, isnan, log10
 from numbers import Real
 from typing import Any
@@ -34,6 +35,8 @@ UNITS = (
 
 def missing(x: Any) -> bool:
     """Whether `x` stands for a value that was not measured: None, NaN, or pandas' NA and NaT."""
+    if type(x) in (str, int, float):  # most are, and to ask what else they might be takes long
+        return x != x
     return x is None or (isinstance(x, Real) and isnan(x)) or type(x).__name__ in PANDAS_MISSING
 
 
@@ -155,6 +158,7 @@ def inert(value: Any) -> Any:
     return f"'{value}" if formula else value
 
 
+@lru_cache(maxsize=1 << 16)  # a page says most of its numbers several times
 def _scaled(
     x, low, high, steps: tuple[tuple[float, str], ...], *, show: bool, most: int = MOST_DIGITS
 ) -> str:
@@ -223,4 +227,4 @@ def _fixed(x: float, places: int) -> str:
 
 
 def _without_minus_zero(text: str) -> str:
-    return re.sub(r"^(\s*)-(?=0*\.?0*(e[+-]?\d+)?%?\s*$)", r"\1", text)
+    return text if "-" not in text else re.sub(r"^(\s*)-(?=0*\.?0*(e[+-]?\d+)?%?\s*$)", r"\1", text)

@@ -181,13 +181,31 @@ def test_what_the_schema_does_not_know_is_refused_in_tests_alone(tmp_path, monke
     drawing = drawn("ratios", table(**MATMUL))
 
     def misspelt(data, width):
-        return grammar.layered([grammar.alt.Chart().mark_point(sise=1)], width, 100)
+        return grammar.layered([grammar.on([{"x": 1}]).mark_point(sise=1)], width, 100)
 
     monkeypatch.setattr(plain, "ratios", misspelt)
     with pytest.raises(grammar.schemapi.SchemaValidationError, match="sise"):
         svg.picture(drawing, 680, tmp_path)
     monkeypatch.setattr(svg, "VALIDATED", False)
     assert svg.picture(drawing, 680, tmp_path).endswith("</svg>")
+
+
+def test_layers_are_written_as_altair_writes_them():
+    alt, point = grammar.alt, {"x": 1, "low": 0.5, "high": 2.0, "hover": None, "series": "a"}
+    x = alt.X(
+        "x:Q", sort=["b", "a"], axis=None, title=["two", "lines"], scale=alt.Scale(zero=False)
+    )
+    base = grammar.on([point, point | {"x": 2.5}], x=x, y="low:Q")
+    colour = alt.condition("datum.x > 1", alt.value("red"), alt.value("blue"))
+    layers = [
+        grammar.intervals(base),
+        grammar.dots(base, y=alt.value(3), shape=alt.Shape("series:N", legend=None)),
+        base.mark_text(x=alt.expr("width - 4")).encode(text="hover:N", color=colour),
+        grammar.one("y"),
+    ]
+    for layer in layers:
+        told = layer.to_dict(validate=False, context={"top_level": False, "datasets": {}})
+        assert grammar.written(layer) == told
 
 
 def test_a_cut_off_picture_in_the_cache_is_drawn_again(tmp_path):

@@ -11,7 +11,7 @@ from math import log2
 from typing import Any, Self
 
 import altair as alt
-from altair.utils import schemapi
+from altair.utils import parse_shorthand, schemapi
 
 from anatomy.table.units import percent
 
@@ -220,10 +220,24 @@ def framed(layers: Sequence[alt.Chart], width: int, height: float) -> Spec:
 def layered(layers: Sequence[alt.Chart], width: int, height: float, **how: Any) -> Spec:
     """The specification of layers over a plot of this size. They are put together as what they are
     written as: Altair's own chart of layers copies each of them six times."""
-    context = {"top_level": False, "datasets": {}}
-    each = [layer.to_dict(validate=schemapi.DEBUG_MODE, context=context) for layer in layers]
+    if schemapi.DEBUG_MODE:
+        for layer in layers:
+            layer.to_dict(context={"top_level": False, "datasets": {}})  # held against its schema
     size = {"width": width, "height": height}
-    return configured({"layer": each, "datasets": context["datasets"], **size, **how})
+    return configured({"layer": list(map(written, layers)), **size, **how})
+
+
+def written(part: Any) -> Any:
+    """What Altair writes of a part of a chart. By itself it asks of every value, letters of names
+    included, whether it might be a table or a date, which takes most of the time of drawing."""
+    if isinstance(part, schemapi.SchemaBase) and part._args:  # a word, or another thing in place
+        return written(part._args[0])
+    if isinstance(part, schemapi.SchemaBase):
+        told = {name: each for name, each in part._kwds.items() if each is not alt.Undefined}
+        part = (parse_shorthand(told.pop("shorthand")) if "shorthand" in told else {}) | told
+    if isinstance(part, dict):
+        return {name: written(each) for name, each in part.items() if each is not alt.Undefined}
+    return list(map(written, part)) if isinstance(part, list | tuple) else part
 
 
 def noise_said(floor: float, domain: Sequence[float], pixels: float, *, log: bool) -> str:
