@@ -234,7 +234,8 @@ def written(part: Any) -> Any:
         return written(part._args[0])
     if isinstance(part, schemapi.SchemaBase):
         told = {name: each for name, each in part._kwds.items() if each is not alt.Undefined}
-        part = (parse_shorthand(told.pop("shorthand")) if "shorthand" in told else {}) | told
+        meant = parse_shorthand(told.pop("shorthand")) if "shorthand" in told else {}
+        part = {name: each for name, each in meant.items() if name in part._kwds} | told
     if isinstance(part, dict):
         return {name: written(each) for name, each in part.items() if each is not alt.Undefined}
     return list(map(written, part)) if isinstance(part, list | tuple) else part
