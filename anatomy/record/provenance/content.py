@@ -139,7 +139,8 @@ class Definitions(Modules):
         at, name = target
         source, inside = self.module(at), _within(self.layout.method, target)
         statements = self.statements(target)
-        found = Definition(reads_names=any(map(_reads_a_name, statements)))
+        there = any(name in self.texts[at] for name in (b"__name__", b"__qualname__"))
+        found = Definition(reads_names=there and any(map(_reads_a_name, statements)))
         # What runs on import counts with whichever part of the module is used.
         if name != "*" and source.loose:
             found.uses.append((at, "*"))

@@ -1,6 +1,8 @@
 """Which definition a dotted name means, in a package that is read and never imported."""
 
 import ast
+import re
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import resolve_name
 
@@ -9,12 +11,16 @@ from anatomy.table.errors import AnatomyError
 
 NEVER_ON_IMPORT = ("__name__ == '__main__'", "TYPE_CHECKING", "typing.TYPE_CHECKING")
 
+# An import inside of something, or behind it on its line.
+_INNER_IMPORT = re.compile(rb"^[ \t]+(?:import|from)\b|[:;\\][ \t]*(?:import|from)\b", re.MULTILINE)
+
 # What was made of the sources of a package; only an edit makes another.
 remembered = lru_cache(maxsize=8)
 
 Target = tuple[str, str]  # module of the package, and a name in it; "*" is what runs on import
 
 
+@lru_cache(maxsize=1024)
 def parsed(text: bytes, place: str) -> ast.Module:
     """The syntax tree of a file; AnatomyError where it does not parse."""
     try:
@@ -43,7 +49,10 @@ class Modules:
         if name not in self._modules:
             file = self.files[name]
             tree = parsed(self.texts[name], f"{self.name}/{file}")
-            self._modules[name] = Module(tree, name, self.name, file.endswith("__init__.py"))
+            # To walk through all of a module takes long, and few import anywhere but at its top.
+            nodes = ast.walk(tree) if _INNER_IMPORT.search(self.texts[name]) else tree.body
+            is_package = file.endswith("__init__.py")
+            self._modules[name] = Module(tree, nodes, name, self.name, is_package)
         return self._modules[name]
 
     def targets(self, at: str, chain: Chain) -> set[tuple[Target, Chain]]:
@@ -89,14 +98,17 @@ class Modules:
 class Module:
     """Top-level definitions and imports of one file."""
 
-    def __init__(self, tree: ast.Module, name: str, package: str, is_package: bool) -> None:
+    def __init__(
+        self, tree: ast.Module, nodes: Iterable[ast.AST], name: str, package: str, is_package: bool
+    ) -> None:
+        """Of a tree with these nodes, all that may import among them."""
         self.name, self.package, self.is_package = name, package, is_package
         self.names: dict[str, list[ast.stmt]] = {}
         # Local name -> (module of this package, name in it or None); from all imports of it.
         self.imports: dict[str, list[tuple[str, str | None]]] = {}
         self.foreign: dict[str, str] = {}  # local name -> what of another package it is
         self.loose: list[ast.stmt] = []  # runs on import and defines nothing
-        for node in ast.walk(tree):
+        for node in nodes:
             # Those inside functions too: a name that several import means each of them.
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
