@@ -98,7 +98,6 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                     "forward of DataParallel",
                 ],
                 "ladder.regimes": [
-                    "training C=4096 B=1 T=1024",
                     "training C=2048 B=8 T=1024",
                     "training C=4096 B=8 T=1024",
                 ],

@@ -63,7 +63,7 @@ def layers(
     iters: Count = 12,
     budget_s: Seconds = 1.5,
 ) -> pd.DataFrame:
-    """Time layers with little and with much to fuse, and stacks of 2, 8 and 16 of them.
+    """Time layers with little and with much to fuse, and stacks of 2, 4 and 8 of them.
 
     Returns:
         A comparison for each cell, in step_wall, of a training step: `eager`, the control, and

@@ -263,7 +263,7 @@ def training_loop(
     scale: Scale = 1.0,
     full: bool = False,
 ) -> pd.DataFrame:
-    """Train models of three sizes, reading the loss in no step, in each, and now and then.
+    """Train models of two sizes, reading the loss in no step, in each, and now and then.
 
     Args:
         scale: Share of the models' width and tokens; less for a small machine.

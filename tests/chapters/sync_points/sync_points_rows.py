@@ -132,9 +132,8 @@ def training_loop(root: Path, slow: float = 2.4, **params: Any) -> Path:
     """A recording of `sync_points.training_loop`: `.item()` costs the small model `slow` times."""
     rows = []
     for size, host_s, gpu_s, each in (
-        (requirements.MODELS[0], 2.0e-3, 0.9e-3, slow),
-        (requirements.MODELS[1], 2.0e-3, 2.0e-3, 1.3),
-        (requirements.MODELS[2], 2.0e-3, 7.0e-3, 1.01),
+        (requirements.SMALL, 2.0e-3, 0.9e-3, slow),
+        (requirements.LARGE, 2.0e-3, 7.0e-3, 1.01),
     ):
         told = {"model": size.model, "width": size.width, "layers": size.layers}
         told |= {"tokens": size.batch * size.tokens}
