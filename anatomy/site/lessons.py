@@ -80,7 +80,7 @@ def framed(html: str, day: int, showing: Showing) -> str:
     week = outline.numbered("week", about.within)
     phase = outline.numbered("phase", week.within)
     place = [linked(showing, each, each.place) for each in (phase, week)]
-    place += [f"Day {day} of {len(outline.parts('day'))}", f"{outline.HOURS} hours"]
+    place += [f"Day {day} of {len(outline.parts('day'))}", f"up to {outline.HOURS} hours"]
     if (lab := f"{labs.FOLDER}/day_{day:02}{labs.ENDING}") in showing.pages:
         place.append(f'<a href="{escape(showing.link_to(lab))}">Lab notebook</a>')
     html = f'<p class="day-of" data-search-exclude>{" · ".join(place)}</p>\n{html}'
