@@ -12,6 +12,17 @@ def time_of_every_eighth(bandwidth: float) -> float:
 ALL = 'coalescing.strides."all of them"'
 
 
+@calculation(
+    "l1-at-two-clocks",
+    unit="B/s",
+    mhz='coalescing.offsets."from L1"."offset 4".sm_clock_mhz',
+    sms="machine:sm_count",
+)
+def l1_at_two_clocks(mhz: float, sms: float) -> float:
+    """A request for 128 bytes in every two clocks of each SM."""
+    return 64 * mhz * 1e6 * sms
+
+
 def clocks(seconds: float, moved: float, mhz: float, sms: float) -> float:
     """Clocks of an SM for each request of a warp for 128 bytes, of which each SM has its share."""
     return round(seconds * mhz * 1e6 * sms / (moved / 128), 1)

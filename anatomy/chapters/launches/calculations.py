@@ -15,6 +15,14 @@ def elements_of_a_launch(launch: float, bandwidth: float) -> float:
     return round(launch * bandwidth / ADDED_BYTES, -4)
 
 
+for end, kind in (("low", "fast"), ("high", "slow")):
+    launch = OP.replace("per_launch_s", f"per_launch_{end}_s")
+    of_end = calculation(
+        f"elements-of-a-{kind}-launch", unit="elements", launch=launch, bandwidth="limit:copy"
+    )
+    of_end(elements_of_a_launch)
+
+
 @calculation("cpp-over-python", unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)
 def cpp_over_python(cpp: float, launch: float) -> float:
     """Time of a launch from C++ over that of one from Python."""

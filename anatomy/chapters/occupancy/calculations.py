@@ -49,6 +49,23 @@ def share_of_one_block(alone: float, shared: float) -> float:
     return shared / 4 / alone
 
 
+def _by_cycles(blocks: int, name: str) -> None:
+    @calculation(
+        f"{name}-blocks-by-cycles",
+        unit="s",
+        fixed=f"{ONE_BLOCK}.fixed_s",
+        clock_mhz="machine:max_sm_clock_mhz",
+    )
+    def taken(fixed: float, clock_mhz: float) -> float:
+        """Time of blocks that share an SM, if a multiply-add of a warp holds its scheduler for two
+        cycles: the fixed part of a launch, and two warps of each block on a scheduler."""
+        return fixed + 2 * 2 * blocks * MULTIPLY_ADDS / (clock_mhz * 1e6)
+
+
+for number, word in ((2, "two"), (3, "three"), (4, "four")):
+    _by_cycles(number, word)
+
+
 @calculation(
     "loads-for-the-bandwidth",
     unit="loads",

@@ -50,6 +50,18 @@ def softmax_floor(bandwidth: float) -> float:
     return 2 * 8192 * 8192 * 2 / bandwidth
 
 
+@calculation(
+    "adamw-floor",
+    unit="s",
+    moved='roofline.operations.optimizer."AdamW, fused".bytes',
+    bandwidth="limit:copy",
+)
+def adamw_floor(moved: float, bandwidth: float) -> float:
+    """Parameters, gradients and both moments read and all but the gradients written, over the
+    bandwidth."""
+    return moved / bandwidth
+
+
 @calculation("decode-batch", unit="rows", peak="limit:matmul bf16", bandwidth="limit:read")
 def decode_batch(peak: float, bandwidth: float) -> float:
     """Rows B of B x K times K x N: 2 B K N operations and 2 K N bytes, B operations a byte."""
@@ -65,6 +77,19 @@ HOST = 'roofline.first_layer."large layer, on the CPU"."eager fp32".median_s'
 def cpu_over_gpu(cpu: float, gpu: float) -> float:
     """Time of the large layer on the CPU over that on the GPU, both in fp32."""
     return cpu / gpu
+
+
+def _end_of_cpu_over_gpu(name: str, of_cpu: str, of_gpu: str) -> None:
+    cpu, gpu = HOST.replace("median_s", of_cpu), f'{LARGE}."eager fp32".{of_gpu}'
+
+    @calculation(name, unit="x", cpu=cpu, gpu=gpu)
+    def end(cpu: float, gpu: float) -> float:
+        """The same from one end of both intervals, to two digits."""
+        return float(f"{cpu / gpu:.2g}")
+
+
+_end_of_cpu_over_gpu("cpu-over-gpu-least", "low_s", "high_s")
+_end_of_cpu_over_gpu("cpu-over-gpu-most", "high_s", "low_s")
 
 
 @calculation(
