@@ -15,13 +15,11 @@ CHEAP = 10  # times cheaper, at the least, for it to matter which
 NOTHING = 2**16  # bytes of a kept loss: a few scalars, each in a block of its own
 
 
-@claim(
-    COSTS,
-    statement="A block from PyTorch's cache costs a tenth of one from the driver, or less.",
-    topic="memory",
-)
+@claim(COSTS, topic="memory")
 def cached_blocks_are_cheap(costs: Table) -> Finding:
-    """The cache emptied before each request, over a request that finds its block there."""
+    """A block from PyTorch's cache costs a tenth of one from the driver, or less.
+
+    The cache emptied before each request, over a request that finds its block there."""
     cases = Cases()
     for row in costs.select(variant=EMPTIED):
         with cases.at(size=row["op"]) as case:
@@ -44,26 +42,22 @@ def _require(table: Table, rows: Sequence[Row], column: str) -> None:
         raise Unmeasured(why)
 
 
-@claim(
-    PATTERN,
-    statement="A block can find no room although more than its size is free.",
-    topic="memory",
-)
+@claim(PATTERN, topic="memory")
 def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
-    """The default allocator refuses the last block of a pattern, with so much free and held."""
+    """A block can find no room although more than its size is free.
+
+    The default allocator refuses the last block of a pattern, with so much free and held."""
     row = _last(pattern, "default")
     free = row["reserved_bytes"] - row["allocated_bytes"]
     said = f"{units.byte_count(free)} free, {units.byte_count(row['largest_free_bytes'])} at most "
     return answer(not row["found_room"], f"{said}in one piece: {_outcome(row)}.")
 
 
-@claim(
-    PATTERN,
-    statement="With expandable segments the same block finds room.",
-    topic="memory",
-)
+@claim(PATTERN, topic="memory")
 def expandable_segments_find_room(pattern: Table) -> Finding:
-    """The last block of the pattern in a process with expandable_segments:True, and without."""
+    """With expandable segments the same block finds room.
+
+    The last block of the pattern in a process with expandable_segments:True, and without."""
     default, expandable = (_last(pattern, way) for way in ("default", "expandable"))
     said = f"By default {_outcome(default)}; with expandable segments {_outcome(expandable)}."
     return answer(expandable["found_room"] and not default["found_room"], said)
@@ -73,13 +67,11 @@ def _outcome(row: Row) -> str:
     return "there was room" if row["found_room"] else "out of memory"
 
 
-@claim(
-    STEP,
-    statement="A training step holds the most where its backward pass begins.",
-    topic="memory",
-)
+@claim(STEP, topic="memory")
 def backward_holds_the_most(step: Table) -> Finding:
-    """Of the parts of the second step, backward holds more at once than any other."""
+    """A training step holds the most where its backward pass begins.
+
+    Of the parts of the second step, backward holds more at once than any other."""
     parts = [row for row in step.select(kind="part") if row["variant"].startswith("step 2")]
     _require(step, parts, "most_bytes")
     most = {row["variant"].partition(", ")[2]: row["most_bytes"] for row in parts}
@@ -87,13 +79,11 @@ def backward_holds_the_most(step: Table) -> Finding:
     return answer(max(most, key=most.get) == "backward", f"At most held in {told}.")
 
 
-@claim(
-    LOSSES,
-    statement="A kept loss holds its batch's activations, unless backward() has freed them.",
-    topic="memory",
-)
+@claim(LOSSES, topic="memory")
 def kept_losses_hold_activations(losses: Table) -> Finding:
-    """What a kept loss holds: next to nothing after backward(), and far more without it."""
+    """A kept loss holds its batch's activations, unless backward() has freed them.
+
+    What a kept loss holds: next to nothing after backward(), and far more without it."""
     rows = losses.select(variant=KEPT)
     _require(losses, rows, "kept_bytes")
     kept = {row["direction"]: row["kept_bytes"] for row in rows}

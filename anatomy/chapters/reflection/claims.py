@@ -26,13 +26,11 @@ def more_flops_can_be_faster(operations: Table) -> Finding:
     )
 
 
-@claim(
-    BREAKS,
-    statement="Compiling halves the time of elementwise chains, and leaves that of large matmuls.",
-    topic="fusion",
-)
+@claim(BREAKS, topic="fusion")
 def fusion_helps_where_bytes_wait(breaks: Table) -> Finding:
-    """Eager takes at least twice the time of compiled in the large elementwise chain, and at most a
+    """Compiling halves the time of elementwise chains, and leaves that of large matmuls.
+
+    Eager takes at least twice the time of compiled in the large elementwise chain, and at most a
     tenth more in the large matmuls."""
     cases = Cases()
     for op, right in (
@@ -46,14 +44,12 @@ def fusion_helps_where_bytes_wait(breaks: Table) -> Finding:
     return cases.finding(f"Eager over compiled: {cases.said()}.")
 
 
-@claim(
-    MAP,
-    statement="A CUDA graph makes a training step faster where the GPU mostly waits, and gains "
-    "less than a tenth where it does not.",
-    topic="CUDA graphs",
-)
+@claim(MAP, topic="CUDA graphs")
 def graphs_pay_where_the_gpu_waits(steps: Table) -> Finding:
-    """Compiled into a graph a step is faster than eager if its GPU waits more than half of it, and
+    """A CUDA graph makes a training step faster where the GPU mostly waits, and gains less than a
+    tenth where it does not.
+
+    Compiled into a graph a step is faster than eager if its GPU waits more than half of it, and
     takes at least 0.9 of the time if not; of a small layer and of a large one."""
     cases = Cases()
     for op in (SMALL, LARGE):
@@ -69,14 +65,12 @@ def graphs_pay_where_the_gpu_waits(steps: Table) -> Finding:
     return cases.finding(f"In a graph over eager: {cases.said()}.")
 
 
-@claim(
-    REGISTERS,
-    statement="Numbers that are asked for by an index of the moment do not stay in registers: the "
-    "kernel takes at least twice as long.",
-    topic="memory hierarchy",
-)
+@claim(REGISTERS, topic="memory hierarchy")
 def an_index_leaves_the_registers(registers: Table) -> Finding:
-    """The same arithmetic on 32 numbers a thread, by a variable index over constant ones."""
+    """Numbers that are asked for by an index of the moment do not stay in registers: the kernel
+    takes at least twice as long.
+
+    The same arithmetic on 32 numbers a thread, by a variable index over constant ones."""
     row = registers.measured("index known at run time")
     over = over_control(row)
     held = row.get("local_bytes")
