@@ -1,9 +1,7 @@
 """What PyTorch's caching allocator saves, what splits its memory, and what holds it."""
 
-from collections.abc import Sequence
-
-from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table
+from anatomy.claims import Cases, Finding, Need, answer, claim
+from anatomy.claims.table import Table, known
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -30,16 +28,9 @@ def cached_blocks_are_cheap(costs: Table) -> Finding:
 
 def _last(pattern: Table, way: str) -> Row:
     """What became of the large block; Unmeasured where the pattern did not run."""
-    found = pattern.select(op="after", way=way)[-1:]
-    _require(pattern, found, "found_room")
-    return found[0]
-
-
-def _require(table: Table, rows: Sequence[Row], column: str) -> None:
-    """Raise `Unmeasured` where no row was measured, with the reason that the table gives."""
-    if not rows or any(row.get(column) is None for row in rows):
-        why = next((row["note"] for row in table if row.get("note")), "it was not measured")
-        raise Unmeasured(why)
+    row = pattern.select(op="after", way=way)[-1]
+    known(row, "found_room")
+    return row
 
 
 @claim(PATTERN, topic="memory")
@@ -73,8 +64,7 @@ def backward_holds_the_most(step: Table) -> Finding:
 
     Of the parts of the second step, backward holds more at once than any other."""
     parts = [row for row in step.select(kind="part") if row["variant"].startswith("step 2")]
-    _require(step, parts, "most_bytes")
-    most = {row["variant"].partition(", ")[2]: row["most_bytes"] for row in parts}
+    most = {row["variant"].partition(", ")[2]: known(row, "most_bytes") for row in parts}
     told = ", ".join(f"{part} {units.byte_count(size)}" for part, size in most.items())
     return answer(max(most, key=most.get) == "backward", f"At most held in {told}.")
 
@@ -85,8 +75,7 @@ def kept_losses_hold_activations(losses: Table) -> Finding:
 
     What a kept loss holds: next to nothing after backward(), and far more without it."""
     rows = losses.select(variant=KEPT)
-    _require(losses, rows, "kept_bytes")
-    kept = {row["direction"]: row["kept_bytes"] for row in rows}
+    kept = {row["direction"]: known(row, "kept_bytes") for row in rows}
     told = ", ".join(f"{passes} {units.byte_count(size)}" for passes, size in kept.items())
     holds = kept["training"] <= NOTHING and kept["validation"] >= CHEAP * NOTHING
     return answer(holds, f"By each loss: {told}.")

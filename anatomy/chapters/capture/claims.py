@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, over_control
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, known, over_control
 from anatomy.judge.rows import Row
 
 CATALOGUE, CALLS, CODE = (Need(f"capture.{name}") for name in ("catalogue", "calls", "code"))
@@ -106,11 +106,7 @@ def two_cosines_are_one_kernel(code: Table) -> Finding:
     """x.cos().cos() compiles to one read, two cosines and one write.
 
     Counted in the code of the kernel that the compiler wrote."""
-    row = code.row("kernel")
-    if not row.get("generated"):
-        raise Unmeasured(row.get("note") or "no code was recorded")
-    reads, cosines, writes = (
-        sum(row["generated"].count(name) for name in names) for names in (READS, COSINES, WRITES)
-    )
+    written = known(code.row("kernel"), "generated")
+    reads, cosines, writes = (sum(map(written.count, each)) for each in (READS, COSINES, WRITES))
     seen = f"{reads} reads, {cosines} cosines, {writes} writes in its kernel."
     return answer((reads, cosines, writes) == (1, 2, 1), seen, Measured.counted(reads + writes))

@@ -1,7 +1,8 @@
 """What a profiler costs, and what a small training step leaves of a GPU."""
 
-from anatomy.claims import Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table
+from anatomy.claims import Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, known
+from anatomy.judge.comparisons import TIMES
 from anatomy.table import units
 
 OVERHEAD = Need("profiling.overhead")
@@ -48,8 +49,7 @@ def small_steps_leave_the_gpu_idle(overhead: Table) -> Finding:
 
     What the kernels of the small step leave of its time, without a profiler."""
     row = overhead.measured(OFF, op=SMALL)
-    if units.missing(row.get("busy_s")):
-        raise Unmeasured("no kernels were recorded")
-    ends = (1 - row["busy_s"] / row[end] for end in ("median_s", "low_s", "high_s"))
+    busy = known(row, "busy_s", "no kernels were recorded")
+    ends = (1 - busy / row[end] for end in TIMES)
     idle = Measured(*ends, unit="share", floor=row.get("noise_floor") or 0.0)
     return answer(idle.at_least(HALF), f"Idle for {units.percent(idle.value)} of it.", idle)

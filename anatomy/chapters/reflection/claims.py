@@ -1,7 +1,7 @@
 """What is believed after two weeks, put to pairs of runs that were recorded for other questions."""
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, over_control, quotient, time_of, trusted, with_verdict
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, known, over_control, quotient, time_of, with_verdict
 from anatomy.table import units
 
 OPERATIONS = Need("roofline.operations")
@@ -18,12 +18,11 @@ def more_flops_can_be_faster(operations: Table) -> Finding:
     """A TF32 matmul of 4096 x 4096 matrices does at least ten times the operations of a softmax
     over fp32 rows in memory, and takes less time."""
     many, few = (operations.measured(name) for name in (MANY, FEW))
-    took, longer = (time_of(row) for row in (many, few))
+    took, longer = map(time_of, (many, few))
     more = Measured.counted(many["flops"] / few["flops"])
     outcome = quotient(took, longer).at_most(1.0) if more.at_least(10.0) else False
-    return answer(
-        outcome, f"{more.text} the operations in {took.text} against {longer.text}.", more
-    )
+    seen = f"{more.text} the operations in {took.text} against {longer.text}."
+    return answer(outcome, seen, more)
 
 
 @claim(BREAKS, topic="fusion")
@@ -54,14 +53,12 @@ def graphs_pay_where_the_gpu_waits(steps: Table) -> Finding:
     cases = Cases()
     for op in (SMALL, LARGE):
         with cases.at(step=op) as case:
-            waits = trusted(steps.row("eager", op=op)).get("gap_share")
-            if units.missing(waits):
-                raise Unmeasured("how long its GPU waits was not recorded")
+            eager = steps.measured("eager", op=op)
+            waits = known(eager, "gap_share", "how long its GPU waits was not recorded")
             row = steps.measured("reduce-overhead", op=op)
             over = over_control(row)
             right = over.says("faster") if waits > WAITS else over.at_least(WORTH)
-            told = f"{op}, the GPU waits {units.percent(waits)}"
-            case(right, over, f"{told}: {with_verdict(row)}")
+            case(right, over, f"{op}, the GPU waits {units.percent(waits)}: {with_verdict(row)}")
     return cases.finding(f"In a graph over eager: {cases.said()}.")
 
 

@@ -1,7 +1,7 @@
 """What each precaution of a measurement is worth, and how far equals differ."""
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, known
 from anatomy.table import units
 
 WAYS, EQUALS = Need("timing.ways"), Need("timing.equals")
@@ -47,11 +47,8 @@ def zeros_are_faster(ways: Table) -> Finding:
     return answer(over.at_most(0.95), seen, over)
 
 
-def _judged(equals: Table, op: str, name: str, column: str) -> float:
-    row = equals.row(name, op=op)
-    if units.missing(row.get(column)):
-        raise Unmeasured(row.get("note") or "too few samples were taken")
-    return row[column]
+def _stray(equals: Table, op: str, way: str) -> float:
+    return known(equals.row(way, op=op), "stray", "too few samples were taken")
 
 
 @claim(EQUALS, topic="measuring")
@@ -63,7 +60,7 @@ def single_samples_differ_by_a_percent(equals: Table) -> Finding:
     cases = Cases()
     for op in OPS:
         with cases.at(op=op) as case:
-            stray = Measured.counted(_judged(equals, op, ONE, "stray"), "share")
+            stray = Measured.counted(_stray(equals, op, ONE), "share")
             case(stray.value >= 0.01, stray, f"{op} {stray.text}")
     return cases.finding(f"95 % of pairs differ by at most: {cases.said()}.")
 
@@ -76,7 +73,7 @@ def in_turn_equals_differ_less(equals: Table) -> Finding:
     cases = Cases()
     for op in OPS:
         with cases.at(op=op) as case:
-            turn, after = (_judged(equals, op, way, "stray") for way in (IN_TURN, AFTER))
+            turn, after = (_stray(equals, op, way) for way in (IN_TURN, AFTER))
             over = Measured.counted(turn / max(after, LEAST))
             said = map(units.percent, (turn, after))
             case(turn < after, over, f"{op} {' over '.join(said)}")
