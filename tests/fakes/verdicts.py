@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from anatomy import claims
 from tests.fakes import synthetic
 
 
 def words(root: Path, *names: str) -> list[str]:
-    """The verdicts on some claims, by the recordings in a folder."""
-    showing = synthetic.showing(root)
-    return [claims.evaluate(showing, name).word for name in names]
+    """The verdicts on some claims, in a word each, by the recordings in a folder."""
+    return [synthetic.verdict(root, name).word for name in names]
