@@ -41,7 +41,8 @@ from anatomy.table.errors import AnatomyError, lookup
 # The words of a verdict, and what claims are written with.
 __all__ = ["ALL_WORDS", "FAILS", "HOLDS", "INCONCLUSIVE", "NOT_MEASURABLE", "NOT_RECORDED"]
 __all__ += ["IN_PART", "NOT_YET", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
-__all__ += ["Need", "Result", "Unmeasured", "all_claims", "answer", "claim", "evaluate"]
+__all__ += ["Need", "Result", "Unmeasured", "all_claims", "answer", "claim", "claims_on"]
+__all__ += ["evaluate"]
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,15 @@ def claim(*needs: Need, statement: str | None = None, **details: Any):
         return judge
 
     return declare
+
+
+def claims_on(topic: str) -> Callable[..., Any]:
+    """`claim` for statements of our own that share a topic: `@on_fusion("It is so.", NEED)`."""
+
+    def ours(statement: str, *needs: Need, **details: Any):
+        return claim(*needs, statement=statement, topic=topic, **details)
+
+    return ours
 
 
 def all_claims() -> dict[str, Claim]:

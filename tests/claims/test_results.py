@@ -206,7 +206,7 @@ def test_a_deviation_is_the_factor_to_the_nearest_end_of_what_was_claimed(
 def test_a_test_is_told_by_the_first_paragraph_of_a_docstring(monkeypatch):
     monkeypatch.setattr(claims, "_declared", {})
 
-    @claims.claim(LAYOUT, statement="It is so.", topic="layouts")
+    @claims.claims_on("layouts")("It is so.", LAYOUT)
     def told(table):
         """The first.
 
@@ -222,6 +222,7 @@ def test_a_test_is_told_by_the_first_paragraph_of_a_docstring(monkeypatch):
     one, other = claims._declared["told"], claims._declared["untold"]
     assert (one.test, other.test) == ("The first.", "")
     assert (one.needs, one.judge, one.topic) == ((LAYOUT,), told, "layouts")
+    assert one.statement == "It is so."
     assert (other.needs, other.statement, other.row) == ((), "It is not.", None)
 
 
