@@ -1,11 +1,11 @@
 """What strides and offsets cost, beside what the sectors of a warp's request say."""
 
-from anatomy.claims import Cases, Finding, Need, claim
+from anatomy.claims import Cases, Finding, Need, claims_on
 from anatomy.claims.table import Table, quotient, rate_of, trusted
 from anatomy.judge.rows import Row
 
 STRIDES, OFFSETS = Need("coalescing.strides"), Need("coalescing.offsets")
-TOPIC = {"topic": "memory hierarchy"}
+on_hierarchy = claims_on("memory hierarchy")
 
 
 def _share(table: Table, row: Row):
@@ -25,11 +25,10 @@ def _cases(table: Table, coordinate: str, **columns) -> Cases:
     return cases
 
 
-@claim(
+@on_hierarchy(
+    "The sectors of 32 bytes that a warp touches predict its bandwidth at any stride.",
     STRIDES,
-    statement="The sectors of 32 bytes that a warp touches predict its bandwidth at any stride.",
     measures="bandwidth at a stride / at stride 1",
-    **TOPIC,
 )
 def sectors_predict_strides(strides: Table) -> Finding:
     """At each stride the bandwidth is within 10 % of what was asked for over what was touched."""
@@ -37,11 +36,10 @@ def sectors_predict_strides(strides: Table) -> Finding:
     return cases.finding(f"Within 10 % in {cases.true} of {len(cases)} strides.")
 
 
-@claim(
+@on_hierarchy(
+    "Pieces of 64 bytes predict the bandwidth at any stride.",
     STRIDES,
-    statement="Pieces of 64 bytes predict the bandwidth at any stride.",
     measures="bandwidth at a stride / at stride 1",
-    **TOPIC,
 )
 def pieces_predict_strides(strides: Table) -> Finding:
     """At each stride the bandwidth is within 10 % of what was asked for over all 64-byte pieces
@@ -54,12 +52,11 @@ def pieces_predict_strides(strides: Table) -> Finding:
     return cases.finding(f"Within 10 % in {cases.true} of {len(cases)} strides.")
 
 
-@claim(
-    STRIDES,
-    statement="A stride costs at most a fifth of the bandwidth where the elements between are read "
+@on_hierarchy(
+    "A stride costs at most a fifth of the bandwidth where the elements between are read "
     "right after, for they lie in the cache by then.",
+    STRIDES,
     measures="bandwidth at a stride, all elements read / at stride 1",
-    **TOPIC,
 )
 def strides_are_cheap_if_all_is_used(strides: Table) -> Finding:
     """Read one after the other, all elements come at four fifths of stride 1's rate or more."""
@@ -71,11 +68,10 @@ def strides_are_cheap_if_all_is_used(strides: Table) -> Finding:
     return cases.finding(f"Over stride 1: {cases.said()}.")
 
 
-@claim(
+@on_hierarchy(
+    "The sectors of 32 bytes that a warp touches predict what an offset costs.",
     OFFSETS,
-    statement="The sectors of 32 bytes that a warp touches predict what an offset costs.",
     measures="bandwidth at an offset / at none",
-    **TOPIC,
 )
 def sectors_predict_offsets(offsets: Table) -> Finding:
     """At each offset the bandwidth is within 10 % of what was asked for over what was touched."""

@@ -2,7 +2,17 @@
 
 from itertools import pairwise
 
-from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims import (
+    NOT_MEASURABLE,
+    Cases,
+    Finding,
+    Measured,
+    Need,
+    Unmeasured,
+    answer,
+    claim,
+    claims_on,
+)
 from anatomy.claims.needs import CEILINGS, best
 from anatomy.claims.table import Table, quotient
 from anatomy.judge import limits
@@ -11,6 +21,7 @@ from anatomy.table import units
 
 BANDWIDTH, LATENCY = Need("memory_ladder.bandwidth"), Need("memory_ladder.latency")
 LEVELS = Need("memory_ladder.levels")
+on_hierarchy = claims_on("memory hierarchy")
 # Card that the figures of the seed's Day 14 are of, and its datasheet.
 REFLECTION_GPU, REFLECTION_SHEET = "A100", "nvidia-a100-80-sxm"
 L1, L2 = 1, 2  # levels of the curve of reads by all SMs, counted from the fastest
@@ -112,11 +123,10 @@ def l2_is_40_mb(levels: Table) -> Finding:
     return _of_size(levels, {"L2": 40 * 2**20, "HBM": 80 * 2**30})
 
 
-@claim(
-    BANDWIDTH,
-    statement="Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three "
+@on_hierarchy(
+    "Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three "
     "rates, each at least 1.5 times as fast as the next.",
-    topic="memory hierarchy",
+    BANDWIDTH,
     measures="rate of a level / of the next",
 )
 def reads_have_three_levels(bandwidth: Table) -> Finding:
@@ -130,10 +140,9 @@ def reads_have_three_levels(bandwidth: Table) -> Finding:
     return cases.finding(f"The rates: {', '.join(each.text for each in rates)}.")
 
 
-@claim(
+@on_hierarchy(
+    "A load from HBM takes ten times as long as one from L1, or more.",
     LATENCY,
-    statement="A load from HBM takes ten times as long as one from L1, or more.",
-    topic="memory hierarchy",
     measures="latency of the last level / of the first",
 )
 def hbm_is_ten_times_as_far(latency: Table) -> Finding:
@@ -147,11 +156,10 @@ def hbm_is_ten_times_as_far(latency: Table) -> Finding:
     return answer(over.at_least(10), f"{far.text} after {near.text}: {over.text}.", over)
 
 
-@claim(
-    BANDWIDTH,
-    statement="A kernel that reads a working set in the L2 only once gets less than three "
+@on_hierarchy(
+    "A kernel that reads a working set in the L2 only once gets less than three "
     "quarters of what many passes in one launch get.",
-    topic="memory hierarchy",
+    BANDWIDTH,
     measures="bandwidth of one pass a launch / of many",
 )
 def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
@@ -166,11 +174,10 @@ def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
     return answer(over.at_most(0.75), f"{once.text} in one pass, {many.text} in many.", over)
 
 
-@claim(
+@on_hierarchy(
+    "A chain of loads by one thread outgrows the L2 before its reported size.",
     LATENCY,
     LEVELS,
-    statement="A chain of loads by one thread outgrows the L2 before its reported size.",
-    topic="memory hierarchy",
     measures="longest chain on the L2's level / size of the L2",
 )
 def l2_is_full_early(latency: Table, levels: Table) -> Finding:

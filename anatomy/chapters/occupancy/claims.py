@@ -1,10 +1,11 @@
 """What blocks in waves, and warps that wait, do to the time of a kernel."""
 
-from anatomy.claims import Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims import Finding, Measured, Need, Unmeasured, answer, claims_on
 from anatomy.claims.table import Table, trusted
 from anatomy.table import units
 
 STAIRCASE, THROUGHPUT = Need("occupancy.staircase"), Need("occupancy.throughput")
+on_occupancy = claims_on("occupancy")
 NEARLY = 1.05  # as fast, to who writes the kernel
 ALONE, TOGETHER = "one block an SM", "as many as fit"
 ONE, MANY = "1 load at a time", "16 loads at a time"
@@ -18,10 +19,8 @@ def _more_over_full(staircase: Table, op: str) -> Measured:
     return staircase.ratio(names["one more"], names["full"], op=op)
 
 
-@claim(
-    STAIRCASE,
-    statement="The steps in the run time over the number of blocks tell how many SMs a GPU has.",
-    topic="occupancy",
+@on_occupancy(
+    "The steps in the run time over the number of blocks tell how many SMs a GPU has.", STAIRCASE
 )
 def staircase_tells_the_sms(staircase: Table) -> Finding:
     """Blocks at once, fitted to the times alone, are the driver's SMs times the blocks of each."""
@@ -34,21 +33,15 @@ def staircase_tells_the_sms(staircase: Table) -> Finding:
     return answer(found.low <= sms <= found.high, seen, found)
 
 
-@claim(
-    STAIRCASE,
-    statement="One block more than fits at once doubles the time of a launch.",
-    topic="occupancy",
-)
+@on_occupancy("One block more than fits at once doubles the time of a launch.", STAIRCASE)
 def one_block_more_costs_a_wave(staircase: Table) -> Finding:
     """One block more than run at once takes twice as long as these, within 10 %."""
     ratio = _more_over_full(staircase, ALONE)
     return answer(ratio.near(2.0), f"One block more: {ratio.text}.", ratio)
 
 
-@claim(
-    STAIRCASE,
-    statement="Where SMs have room for several blocks, one block more costs no further wave.",
-    topic="occupancy",
+@on_occupancy(
+    "Where SMs have room for several blocks, one block more costs no further wave.", STAIRCASE
 )
 def room_hides_the_step(staircase: Table) -> Finding:
     """Without shared memory, the same one block more takes at most 5 % longer."""
@@ -64,10 +57,9 @@ def _at(throughput: Table, loads: str, share: float) -> str:
     return min(found, key=lambda row: abs(row["occupancy"] - share))["variant"]
 
 
-@claim(
+@on_occupancy(
+    "Where each thread waits for one load at a time, twice the warps read twice as fast.",
     THROUGHPUT,
-    statement="Where each thread waits for one load at a time, twice the warps read twice as fast.",
-    topic="occupancy",
 )
 def warps_hide_latency(throughput: Table) -> Finding:
     """From a quarter of the occupancy to half of it, the rate grows 1.8 times or more."""
@@ -76,10 +68,8 @@ def warps_hide_latency(throughput: Table) -> Finding:
     return answer(gain.at_least(1.8), seen, gain)
 
 
-@claim(
-    THROUGHPUT,
-    statement="With enough loads at a time, half the occupancy reads memory as fast as all of it.",
-    topic="occupancy",
+@on_occupancy(
+    "With enough loads at a time, half the occupancy reads memory as fast as all of it.", THROUGHPUT
 )
 def half_the_occupancy_is_enough(throughput: Table) -> Finding:
     """With 16 loads at a time, half the occupancy takes at most 5 % longer than all of it."""
@@ -87,10 +77,8 @@ def half_the_occupancy_is_enough(throughput: Table) -> Finding:
     return answer(ratio.at_most(NEARLY), f"Half over all of it: {ratio.text}.", ratio)
 
 
-@claim(
-    THROUGHPUT,
-    statement="A quarter of the occupancy with many loads at a time beats all of it with one.",
-    topic="occupancy",
+@on_occupancy(
+    "A quarter of the occupancy with many loads at a time beats all of it with one.", THROUGHPUT
 )
 def more_loads_beat_more_warps(throughput: Table) -> Finding:
     """16 loads at a time at a quarter of the occupancy read faster than one at full occupancy."""

@@ -1,7 +1,7 @@
 """What is said of compilers, ridges and roofs, put to a layer, to a sweep and to operations."""
 
 from anatomy.chapters.roofline import roofs
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim, claims_on
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
 from anatomy.claims.table import Table, over_control, quotient, rate_of, time_of, trusted
@@ -13,6 +13,8 @@ from anatomy.table import units
 LAYER, SWEEP, OPERATIONS = (
     Need(f"roofline.{name}") for name in ("first_layer", "intensity", "operations")
 )
+on_fusion = claims_on("fusion")
+on_roofline = claims_on("roofline")
 LARGE, SMALL = "large layer", "small layer"
 EAGER, HALF, COMPILED = "eager fp32", "eager bf16", "compiled bf16"
 ABOVE = 0.05  # how far above a roof a call may lie: it may run at a higher clock than the ceiling
@@ -24,11 +26,7 @@ def _kernels(row: Row) -> int:
     return row["kernels_per_call"]
 
 
-@claim(
-    LAYER,
-    statement="A compiler runs relu(x @ W + b) in fewer kernels than eager PyTorch does.",
-    topic="fusion",
-)
+@on_fusion("A compiler runs relu(x @ W + b) in fewer kernels than eager PyTorch does.", LAYER)
 def compiling_saves_kernels(layer: Table) -> Finding:
     """In both sizes the compiled layer launches fewer kernels than the eager one."""
     cases = Cases()
@@ -68,11 +66,10 @@ def format_saves_more_than_fusion(layer: Table) -> Finding:
     return answer(more.at_least(1.0), seen, more)
 
 
-@claim(
+@on_roofline(
+    "The ridge that a sweep of FMAs shows is the FP32 peak over the bandwidth of a copy.",
     SWEEP,
     CEILINGS,
-    statement="The ridge that a sweep of FMAs shows is the FP32 peak over the bandwidth of a copy.",
-    topic="roofline",
 )
 def ridge_is_peak_over_bandwidth(sweep: Table, ceilings: Table) -> Finding:
     """The corner that was fitted lies within 10 % of one measured ceiling over the other."""
@@ -83,22 +80,14 @@ def ridge_is_peak_over_bandwidth(sweep: Table, ceilings: Table) -> Finding:
     return answer(over.within(1 - NEAR, 1 + NEAR), said, over)
 
 
-@claim(
-    SWEEP,
-    statement="Below the ridge, more arithmetic on each element takes no more time.",
-    topic="roofline",
-)
+@on_roofline("Below the ridge, more arithmetic on each element takes no more time.", SWEEP)
 def arithmetic_below_the_ridge_is_free(sweep: Table) -> Finding:
     """Eight FMAs on each element take at most 5 % longer than one."""
     ratio = sweep.ratio("8 FMAs", "1 FMA")
     return answer(ratio.at_most(1 + ABOVE), f"Eight FMAs take {ratio.text} the time of one.", ratio)
 
 
-@claim(
-    SWEEP,
-    statement="Above the ridge, twice the arithmetic takes twice the time.",
-    topic="roofline",
-)
+@on_roofline("Above the ridge, twice the arithmetic takes twice the time.", SWEEP)
 def arithmetic_above_the_ridge_is_paid(sweep: Table) -> Finding:
     """1024 FMAs on each element take twice as long as 512, within 10 %."""
     ratio = sweep.ratio("1024 FMAs", "512 FMAs")
@@ -154,10 +143,8 @@ def roofline_is_a_minimum(operations: Table, ceilings: Table) -> Finding:
     return cases.finding(f"Least time over time: {cases.range}.")
 
 
-@claim(
-    OPERATIONS,
-    statement="A function of single elements takes as long as its bytes, whatever it computes.",
-    topic="roofline",
+@on_roofline(
+    "A function of single elements takes as long as its bytes, whatever it computes.", OPERATIONS
 )
 def functions_cost_their_bytes(operations: Table) -> Finding:
     """Exponential and gelu take at most 5 % longer than a ReLU over the same tensor."""
@@ -169,10 +156,8 @@ def functions_cost_their_bytes(operations: Table) -> Finding:
     return cases.finding(f"Time over that of a ReLU: {cases.said()}.")
 
 
-@claim(
-    OPERATIONS,
-    statement="An optimizer's step in one pass takes less than half the time of one in many.",
-    topic="fusion",
+@on_fusion(
+    "An optimizer's step in one pass takes less than half the time of one in many.", OPERATIONS
 )
 def passes_cost_time(operations: Table) -> Finding:
     """AdamW with foreach takes at least twice as long as fused AdamW."""
