@@ -1,18 +1,11 @@
 """What the seed says of each level of the memory, and what the ladder shows beside it."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from anatomy.claims import (
-    NOT_MEASURABLE,
-    Cases,
-    Finding,
-    Measured,
-    Need,
-    Unmeasured,
-    answer,
-    claim,
-    claims_on,
-)
+from anatomy.chapters.memory_ladder.judged import LATENCIES, RATES
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim, claims_on
+from anatomy.claims.findings import NOT_MEASURABLE, Unmeasured
 from anatomy.claims.needs import CEILINGS, best
 from anatomy.claims.table import Table, quotient
 from anatomy.judge import limits
@@ -38,11 +31,11 @@ def _levels(table: Table, curve: str, least: int = 1) -> list[Row]:
 
 def _rate(table: Table, number: int) -> Measured:
     """The bandwidth on a level, from the lowest of its working sets to the highest."""
-    return _rate_of(_levels(table, OF_ALL, number)[number - 1])
+    return _fitted(_levels(table, OF_ALL, number)[number - 1])
 
 
-def _rate_of(level: Row) -> Measured:
-    return Measured(level["level_rate"], level["level_low"], level["level_high"], "B/s")
+def _fitted(level: Row, columns: Sequence[str] = RATES, unit: str = "B/s") -> Measured:
+    return Measured(*(level[name] for name in columns), unit)
 
 
 def _on_the_card_meant(table: Table, found: Measured, claimed: float, which: str = "") -> Finding:
@@ -133,7 +126,7 @@ def reads_have_three_levels(bandwidth: Table) -> Finding:
     """Of reads by all SMs the first two levels, L1 and L2; of reads in parts the last one, HBM: a
     set that all SMs read never shows HBM's rate, for what one of them fetched serves the others."""
     found = _levels(bandwidth, OF_ALL)[:L2] + _levels(bandwidth, "read in parts")[-1:]
-    rates, cases = [_rate_of(row) for row in found], Cases()
+    rates, cases = [_fitted(row) for row in found], Cases()
     for place, (near, far) in enumerate(pairwise(rates), 1):
         with cases.at(step=place) as case:
             case(quotient(near, far).at_least(1.5), quotient(near, far))
@@ -147,11 +140,8 @@ def reads_have_three_levels(bandwidth: Table) -> Finding:
 )
 def hbm_is_ten_times_as_far(latency: Table) -> Finding:
     """The latency of the largest working sets over that of the smallest is 10 or more."""
-    names = ("latency_s", "latency_low_s", "latency_high_s")
-    near, far = (
-        Measured(*(level[name] for name in names), "s")
-        for level in (_levels(latency, "chase")[at] for at in (0, -1))
-    )
+    levels = _levels(latency, "chase")
+    near, far = (_fitted(levels[at], LATENCIES, "s") for at in (0, -1))
     over = quotient(far, near)
     return answer(over.at_least(10), f"{far.text} after {near.text}: {over.text}.", over)
 

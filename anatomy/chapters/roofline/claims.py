@@ -4,15 +4,14 @@ from anatomy.chapters.roofline import roofs
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim, claims_on
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
-from anatomy.claims.table import Table, over_control, quotient, rate_of, time_of, trusted
+from anatomy.claims.table import Table, judged, over_control, quotient, rate_of, time_of
 from anatomy.judge import limits
 from anatomy.judge.pace import HOST
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
-LAYER, SWEEP, OPERATIONS = (
-    Need(f"roofline.{name}") for name in ("first_layer", "intensity", "operations")
-)
+LAYER, SWEEP = Need("roofline.first_layer"), Need("roofline.intensity")
+OPERATIONS = Need("roofline.operations")
 on_fusion = claims_on("fusion")
 on_roofline = claims_on("roofline")
 LARGE, SMALL = "large layer", "small layer"
@@ -32,7 +31,7 @@ def compiling_saves_kernels(layer: Table) -> Finding:
     cases = Cases()
     for op in (SMALL, LARGE):
         with cases.at(layer=op) as case:
-            eager, fused = (_kernels(trusted(layer.row(way, op=op))) for way in (HALF, COMPILED))
+            eager, fused = (_kernels(layer.measured(way, op=op)) for way in (HALF, COMPILED))
             case(fused < eager, None, f"{op}: {eager} kernels eager, {fused} compiled")
     return cases.finding(f"{cases.said()}.")
 
@@ -44,12 +43,12 @@ def compiling_saves_kernels(layer: Table) -> Finding:
 )
 def small_layer_waits_for_launches(layer: Table) -> Finding:
     """The host paces the small layer, eager in bf16, and does not pace the large one."""
-    paces = [trusted(layer.row(HALF, op=op)).get("paced_by") for op in (SMALL, LARGE)]
-    times = " and ".join(time_of(layer.row(HALF, op=op)).text for op in (SMALL, LARGE))
+    rows = [layer.measured(HALF, op=op) for op in (SMALL, LARGE)]
+    times = " and ".join(time_of(row).text for row in rows)
+    paces = [row.get("paced_by") for row in rows]
     outcome = None if None in paces else paces[0] == HOST != paces[1]
-    return answer(
-        outcome, f"Small and large take {times}, paced by {' and '.join(map(str, paces))}."
-    )
+    paced = " and ".join(map(str, paces))
+    return answer(outcome, f"Small and large take {times}, paced by {paced}.")
 
 
 @claim(
@@ -96,7 +95,7 @@ def arithmetic_above_the_ridge_is_paid(sweep: Table) -> Finding:
 
 def _ridge(sweep: Table) -> Measured:
     """The corner of the sweep, in operations per byte."""
-    row = trusted(sweep.row("1 FMA"))
+    row = sweep.measured("1 FMA")
     if units.missing(row.get("ridge")):
         raise Unmeasured("the sweep shows no ridge: all of it lies on one side")
     ends = (row[name] for name in ("ridge", "ridge_low", "ridge_high"))
@@ -148,12 +147,9 @@ def roofline_is_a_minimum(operations: Table, ceilings: Table) -> Finding:
 )
 def functions_cost_their_bytes(operations: Table) -> Finding:
     """Exponential and gelu take at most 5 % longer than a ReLU over the same tensor."""
-    cases = Cases()
-    for name in ("exp", "gelu"):
-        with cases.at(function=name) as case:
-            ratio = over_control(operations.row(name, op="elementwise"))
-            case(ratio.at_most(1 + ABOVE), ratio, f"{name} {ratio.text}")
-    return cases.finding(f"Time over that of a ReLU: {cases.said()}.")
+    rows = (({"function": n}, operations.row(n, op="elementwise")) for n in ("exp", "gelu"))
+    cases = judged(rows, lambda ratio: ratio.at_most(1 + ABOVE))
+    return cases.finding(f"Time over that of a ReLU: {cases.spans('function')}.")
 
 
 @on_fusion(
