@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from anatomy import claims
 from anatomy.chapters.launches import calculations, launches, requirements
 from anatomy.chapters.launches.launches import CPP, EMPTY, GRAPH, OP, OURS
 from anatomy.figures.curriculum import calculations as calculated
@@ -21,15 +20,13 @@ from tests.parts import cuda_on_cpu
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def toy(monkeypatch, kernels_on_cpu):
     """A card whose kernels run on the CPU, whose graph is a call, and that has no compiler."""
     count = {"slept": 0}
 
     def slept(cycles):
         count["slept"] += 1
 
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
     monkeypatch.setattr(cuda_kernels, "CudaKernel", cuda_on_cpu.kernel)
     monkeypatch.setattr(torch.cuda, "_sleep", slept)
     monkeypatch.setattr(cpp_extension, "CUDA_HOME", None)
@@ -102,10 +99,6 @@ def test_without_a_gpu_a_script_says_what_it_needs(name):
     assert done.returncode == 1 and "needs an NVIDIA GPU" in done.stderr
 
 
-def verdict(root, name):
-    return claims.evaluate(synthetic.showing(root), name)
-
-
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
@@ -118,7 +111,7 @@ def test_who_launches_decides_what_a_launch_costs(costs, words, tmp_path, monkey
     monkeypatch.setattr(launches_rows, "HOST_S", launches_rows.HOST_S | costs)
     launches_rows.rates(tmp_path)
     names = "asking-outlasts-an-empty-kernel", "cpp-launches-twice-as-fast", "graphs-launch-fastest"
-    assert [verdict(tmp_path, name).word for name in names] == words
+    assert [synthetic.verdict(tmp_path, name).word for name in names] == words
 
 
 def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
@@ -131,8 +124,8 @@ def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
 
 def test_without_a_compiler_its_claim_is_not_measurable(tmp_path):
     launches_rows.rates(tmp_path, without_cpp=True)
-    assert verdict(tmp_path, "cpp-launches-twice-as-fast").word == "not measurable here"
-    assert verdict(tmp_path, "graphs-launch-fastest").word == "holds"
+    assert synthetic.verdict(tmp_path, "cpp-launches-twice-as-fast").word == "not measurable here"
+    assert synthetic.verdict(tmp_path, "graphs-launch-fastest").word == "holds"
 
 
 @pytest.mark.parametrize("slower", [1.8, 1.0])
@@ -142,7 +135,7 @@ def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeyp
     words = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
     names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing", "largest-blocks-beat-256")
     names += ("five-lines-of-triton-match-pytorch",)
-    assert [verdict(tmp_path, name).word for name in names] == words
+    assert [synthetic.verdict(tmp_path, name).word for name in names] == words
 
 
 @pytest.mark.parametrize(

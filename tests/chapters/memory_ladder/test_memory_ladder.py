@@ -6,7 +6,6 @@ import torch
 from anatomy import claims
 from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
 from anatomy.chapters.memory_ladder.requirements import BY_ALL, IN_PARTS, ONCE, WRITE
-from anatomy.parts import cuda_kernels
 from anatomy.record import recording
 from anatomy.record.declare import load
 from anatomy.table.plateaus import plateaus
@@ -19,15 +18,9 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def on_cpu(monkeypatch):
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
+def on_cpu(kernels_on_cpu):
     with made_up_time():
         yield
-
-
-def verdict(name: str, root) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root=root), name)
 
 
 def rows(path, **wanted) -> list[dict]:
@@ -134,20 +127,20 @@ def test_the_verdicts_of_the_made_up_card(tmp_path):
             claims.NOT_MEASURABLE,
         ),
     }  # fmt: skip
-    assert {name: verdict(name, tmp_path).word for name in words} == words
-    assert "7.0" in verdict("l2-bandwidth", tmp_path).evidence
+    assert {name: synthetic.verdict(tmp_path, name).word for name in words} == words
+    assert "7.0" in synthetic.verdict(tmp_path, "l2-bandwidth").evidence
 
 
 def test_a_card_without_steps_turns_the_verdicts(tmp_path):
     made.bandwidth(tmp_path, levels={2**40: 4e12})
     made.levels(tmp_path)
-    assert verdict("reads-have-three-levels", tmp_path).word == claims.FAILS
+    assert synthetic.verdict(tmp_path, "reads-have-three-levels").word == claims.FAILS
     made.bandwidth(tmp_path, levels={2**18: 24e12, 2**25: 5e12, 2**40: 4.5e12})
-    near_by = verdict("reads-have-three-levels", tmp_path)
+    near_by = synthetic.verdict(tmp_path, "reads-have-three-levels")
     assert near_by.word == claims.IN_PART, "three levels, and HBM hardly slower than the L2"
-    assert verdict("l2-bandwidth", tmp_path).word == claims.NOT_MEASURABLE
+    assert synthetic.verdict(tmp_path, "l2-bandwidth").word == claims.NOT_MEASURABLE
     made.latency(tmp_path, levels={2**18: 20e-9, made.CACHE: 150e-9, 2**40: 600e-9})
-    assert verdict("l2-is-full-early", tmp_path).word == claims.FAILS
+    assert synthetic.verdict(tmp_path, "l2-is-full-early").word == claims.FAILS
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from anatomy import claims
 from anatomy.chapters.occupancy import calculations, figures, judged, occupancy
 from anatomy.figures.diagrams.warps import block_waves, hidden_waits
 from anatomy.page import curve, show
-from anatomy.parts import cuda_kernels
 from anatomy.record.showing import using
 from tests.chapters.occupancy import occupancy_rows
 from tests.fakes import synthetic
-from tests.parts import cuda_on_cpu
 
 CARD = SimpleNamespace(
     multi_processor_count=3,
@@ -25,10 +23,8 @@ CARD = SimpleNamespace(
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def toy(monkeypatch, kernels_on_cpu):
     """A card of three SMs whose kernels run on the CPU, with little to do."""
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda where: CARD)
     monkeypatch.setattr(occupancy, "STEPS", 20)
     monkeypatch.setattr(occupancy, "ROUNDS", 1)
