@@ -1,8 +1,7 @@
 """What launches cost by who asks for them, and what the size of a block is worth."""
 
 from anatomy.claims import Cases, Finding, Need, answer, claims_on
-from anatomy.claims.table import Table, quotient, time_of
-from anatomy.table import units
+from anatomy.claims.table import Table, quotient, time_of, why_not
 
 RATES, SIZES = Need("launches.rates"), Need("launches.block_sizes")
 on_launches = claims_on("launches")
@@ -68,7 +67,7 @@ def largest_blocks_beat_256(sizes: Table) -> Finding:
 def five_lines_of_triton_match_pytorch(sizes: Table) -> Finding:
     """The best of Triton's blocks takes at most 5 % longer than torch.add."""
     made = [row for row in sizes if str(row.get("made_with")).startswith("Triton")]
-    timed = [row for row in made if not units.missing(row.get("median_s"))]
+    timed = [row for row in made if not why_not(row)]
     best = min(timed, key=lambda row: row["median_s"], default={"variant": "Triton, 4 warps, 1024"})
     ratio = sizes.ratio(best["variant"], "torch.add")
     return answer(ratio.at_most(NEARLY), f"{best['variant']} over torch.add: {ratio.text}.", ratio)

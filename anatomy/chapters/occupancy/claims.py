@@ -1,5 +1,6 @@
 """What blocks in waves, and warps that wait, do to the time of a kernel."""
 
+from anatomy.chapters.occupancy.requirements import ALONE, TOGETHER
 from anatomy.claims import Finding, Measured, Need, Unmeasured, answer, claims_on
 from anatomy.claims.table import Table, trusted
 from anatomy.table import units
@@ -7,7 +8,6 @@ from anatomy.table import units
 STAIRCASE, THROUGHPUT = Need("occupancy.staircase"), Need("occupancy.throughput")
 on_occupancy = claims_on("occupancy")
 NEARLY = 1.05  # as fast, to who writes the kernel
-ALONE, TOGETHER = "one block an SM", "as many as fit"
 ONE, MANY = "1 load at a time", "16 loads at a time"
 
 

@@ -114,8 +114,8 @@ def test_the_picture_has_what_was_measured_for_every_stride_and_offset(root):
 
 def test_without_a_recording_the_picture_still_shows_the_sectors(tmp_path):
     with using(synthetic.showing(root=tmp_path)):
-        drawn = figures.touched([(2, 0)])
-    assert "8 sectors, 50% used" in drawn and "measured," not in drawn
+        drawn, beside = figures.touched([(2, 0)]), figures.offsets()
+    assert "8 sectors, 50% used" in drawn and "measured," not in drawn and "<svg" not in beside
 
 
 @pytest.mark.parametrize("bandwidth", [4.1e12, 1.7e12])
