@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from anatomy.chapters.allocator.lifetimes import levels
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
 from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, LINE, MUTED, QUIET, THIRD, Canvas
 from anatomy.figures.diagrams.lanes import round_step
-from anatomy.figures.text import spans
+from anatomy.figures.framing import drawn_from
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 # Kinds of memory from below, as they lie on each other, with their colours.
@@ -27,24 +26,17 @@ BAR, GAP = 16.0, 5.0  # pixels of a segment, and between two
 Levels = Mapping[str, Sequence[int]]
 
 
-def memory_of_a_step(*, caption: str | None = None) -> str:
+@drawn_from("allocator.training_step", needs="block_bytes")
+def memory_of_a_step(table: Sequence[Row]) -> str:
     """The blocks of `allocator.training_step` on each other, over the allocator's events."""
-    found = current().find("allocator.training_step")
-
-    def draw() -> str:
-        table = found.recording.rows
-        parts = [row for row in table if row.get("kind") == "part"]
-        if units.missing(parts[-1].get("died_event")):
-            return spans.gap_because(table[0].get("note") or "not measured")
-        blocks = [row for row in table if not units.missing(row.get("block_bytes"))]
-        seen = levels(blocks, parts[-1]["died_event"])
-        by_kind = {kind: seen[kind] for kind in KINDS if kind in seen}
-        total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
-        label = f"Memory by kind over two training steps, {units.byte_count(max(total))} at most."
-        drawn = canvas.both(lambda sheet: _layers(sheet, by_kind, parts, total), label)
-        return drawn + figures.twin(_ends(by_kind, parts))
-
-    return framing.exhibit(found, caption, draw)
+    parts = [row for row in table if row.get("kind") == "part"]
+    blocks = [row for row in table if not units.missing(row.get("block_bytes"))]
+    seen = levels(blocks, parts[-1]["died_event"])
+    by_kind = {kind: seen[kind] for kind in KINDS if kind in seen}
+    total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
+    label = f"Memory by kind over two training steps, {units.byte_count(max(total))} at most."
+    drawn = canvas.both(lambda sheet: _layers(sheet, by_kind, parts, total), label)
+    return drawn + figures.twin(_ends(by_kind, parts))
 
 
 def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], total: list[int]) -> None:
@@ -103,22 +95,16 @@ def _ends(by_kind: Levels, parts: Sequence[Row]) -> str:
     return tables.listed(heads, lines, "Memory where the parts of steps end")
 
 
-def pieces(labels: Mapping[str, str], *, caption: str | None = None) -> str:
+@drawn_from("allocator.fragmentation", needs="piece_bytes")
+def pieces(table: Sequence[Row], labels: Mapping[str, str]) -> str:
     """The segments of `allocator.fragmentation` with what is used of them and what is free.
 
     Args:
         labels: `way` of the recording -> its title.
     """
-    found = current().find("allocator.fragmentation")
-
-    def draw() -> str:
-        table = [row for row in found.recording.rows if row.get("op") == "piece"]
-        if not table:
-            return spans.gap_because(found.recording.rows[0].get("note") or "not measured")
-        label = "Segments of memory, with pieces in use and free ones."
-        return canvas.both(lambda sheet: _segments(sheet, table, labels), label)
-
-    return framing.exhibit(found, caption, draw)
+    found = [row for row in table if row["op"] == "piece"]
+    label = "Segments of memory, with pieces in use and free ones."
+    return canvas.both(lambda sheet: _segments(sheet, found, labels), label)
 
 
 def _segments(sheet: Canvas, table: Sequence[Row], labels: Mapping[str, str]) -> None:

@@ -1,9 +1,8 @@
 """What is said of operator fusion, put to chains, patterns and matmuls."""
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, over_control, speed_up, trusted
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, known, over_control, speed_up, trusted
 from anatomy.judge.rows import Row
-from anatomy.table import units
 
 CHAINS, PATTERNS, MATMULS = (Need(f"fusion.{name}") for name in ("chains", "patterns", "matmuls"))
 ATTENTION = Need("attention.backends")
@@ -19,11 +18,8 @@ FREE = 1.1  # what an operation may add to a chain and still be called free
 
 
 def kernels(row: Row) -> Measured:
-    """Kernels that one call launches; a list without any has lost them."""
-    count = trusted(row).get("launched")
-    if units.missing(count) or not count:
-        raise Unmeasured(row.get("note") or NO_LIST)
-    return Measured.counted(count, "count")
+    """Kernels that one call launches."""
+    return Measured.counted(known(trusted(row), "launched", NO_LIST), "count")
 
 
 def _several(patterns: Table, *ops: str, way: str = COMPILED) -> Cases:
@@ -39,42 +35,38 @@ def _several(patterns: Table, *ops: str, way: str = COMPILED) -> Cases:
 # ---- Chains.
 
 
-@claim(
-    CHAINS,
-    statement="A compiled chain of 32 multiplications takes as long as one multiplication.",
-    topic="fusion",
-)
+@claim(CHAINS, topic="fusion")
 def a_fused_chain_is_one_trip(chains: Table) -> Finding:
-    """Within a tenth, on a tensor that no cache holds."""
+    """A compiled chain of 32 multiplications takes as long as one multiplication.
+
+    Within a tenth, on a tensor that no cache holds."""
     ratio = chains.ratio("compiled, 32", "compiled, 1", op="multiplications")
     return answer(ratio.at_most(FREE), f"32 over 1, compiled: {ratio.text}.", ratio)
 
 
-@claim(
-    CHAINS,
-    statement="An eager chain of 32 multiplications takes 32 times as long as one.",
-    topic="fusion",
-)
+@claim(CHAINS, topic="fusion")
 def eager_chains_pay_every_trip(chains: Table) -> Finding:
-    """Within a tenth."""
+    """An eager chain of 32 multiplications takes 32 times as long as one.
+
+    Within a tenth."""
     ratio = chains.ratio("eager, 32", "eager, 1", op="multiplications")
     return answer(ratio.near(32), f"32 over 1, eager: {ratio.text}.", ratio)
 
 
-@claim(CHAINS, statement="In x.cos().cos() the second cosine is free, compiled.", topic="fusion")
+@claim(CHAINS, topic="fusion")
 def the_second_cosine_is_free(chains: Table) -> Finding:
-    """Two cosines take at most a tenth longer than one, in one kernel each."""
+    """In x.cos().cos() the second cosine is free, compiled.
+
+    Two cosines take at most a tenth longer than one, in one kernel each."""
     ratio = chains.ratio("compiled, 2", "compiled, 1", op="cosines")
     return answer(ratio.at_most(FREE), f"Two over one, compiled: {ratio.text}.", ratio)
 
 
-@claim(
-    CHAINS,
-    statement="Fused arithmetic is not free for ever: 32 cosines take longer than their trip.",
-    topic="fusion",
-)
+@claim(CHAINS, topic="fusion")
 def fused_chains_meet_the_ridge(chains: Table) -> Finding:
-    """32 cosines in one kernel take at least twice as long as one."""
+    """Fused arithmetic is not free for ever: 32 cosines take longer than their trip.
+
+    32 cosines in one kernel take at least twice as long as one."""
     ratio = chains.ratio("compiled, 32", "compiled, 1", op="cosines")
     return answer(ratio.at_least(2.0), f"32 over 1, compiled: {ratio.text}.", ratio)
 
@@ -122,24 +114,20 @@ def softmax_like_is_two_kernels(patterns: Table) -> Finding:
     return cases.finding(f"Kernels, compiled: {cases.said()}.")
 
 
-@claim(
-    PATTERNS,
-    statement="Two operations on one input are one kernel: the input is read once.",
-    topic="fusion",
-)
+@claim(PATTERNS, topic="fusion")
 def siblings_share_their_read(patterns: Table) -> Finding:
-    """A sine and a cosine of the same tensor, compiled."""
+    """Two operations on one input are one kernel: the input is read once.
+
+    A sine and a cosine of the same tensor, compiled."""
     count = kernels(patterns.row(COMPILED, op="x.sin(), x.cos()"))
     return answer(count.value == 1, f"Compiled: {count.text}.", count)
 
 
-@claim(
-    MATMULS,
-    statement="A matmul of Inductor's own takes the bias and the ReLU behind it into its kernel.",
-    topic="fusion",
-)
+@claim(MATMULS, topic="fusion")
 def templates_take_epilogues(matmuls: Table) -> Finding:
-    """One kernel, of relu(a @ b + bias) with a Triton template."""
+    """A matmul of Inductor's own takes the bias and the ReLU behind it into its kernel.
+
+    One kernel, of relu(a @ b + bias) with a Triton template."""
     count = kernels(matmuls.row(TEMPLATE, op=EPILOGUE))
     return answer(count.value == 1, f"With a template: {count.text}.", count)
 

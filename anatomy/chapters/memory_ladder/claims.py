@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from anatomy.chapters.memory_ladder.judged import LATENCIES, RATES
-from anatomy.claims import Cases, Finding, Measured, Need, answer, claim, claims_on
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
 from anatomy.claims.findings import NOT_MEASURABLE, Unmeasured
 from anatomy.claims.needs import CEILINGS, best
 from anatomy.claims.table import Table, quotient
@@ -14,7 +14,6 @@ from anatomy.table import units
 
 BANDWIDTH, LATENCY = Need("memory_ladder.bandwidth"), Need("memory_ladder.latency")
 LEVELS = Need("memory_ladder.levels")
-on_hierarchy = claims_on("memory hierarchy")
 # Card that the figures of the seed's Day 14 are of, and its datasheet.
 REFLECTION_GPU, REFLECTION_SHEET = "A100", "nvidia-a100-80-sxm"
 L1, L2 = 1, 2  # levels of the curve of reads by all SMs, counted from the fastest
@@ -116,15 +115,13 @@ def l2_is_40_mb(levels: Table) -> Finding:
     return _of_size(levels, {"L2": 40 * 2**20, "HBM": 80 * 2**30})
 
 
-@on_hierarchy(
-    "Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three "
-    "rates, each at least 1.5 times as fast as the next.",
-    BANDWIDTH,
-    measures="rate of a level / of the next",
-)
+@claim(BANDWIDTH, topic="memory hierarchy", measures="rate of a level / of the next")
 def reads_have_three_levels(bandwidth: Table) -> Finding:
-    """Of reads by all SMs the first two levels, L1 and L2; of reads in parts the last one, HBM: a
-    set that all SMs read never shows HBM's rate, for what one of them fetched serves the others."""
+    """Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three rates, each
+    at least 1.5 times as fast as the next.
+
+    Of reads by all SMs the first two levels, L1 and L2; of reads in parts the last one, HBM: a set
+    that all SMs read never shows HBM's rate, for what one of them fetched serves the others."""
     found = _levels(bandwidth, OF_ALL)[:L2] + _levels(bandwidth, "read in parts")[-1:]
     rates, cases = [_fitted(row) for row in found], Cases()
     for place, (near, far) in enumerate(pairwise(rates), 1):
@@ -133,27 +130,23 @@ def reads_have_three_levels(bandwidth: Table) -> Finding:
     return cases.finding(f"The rates: {', '.join(each.text for each in rates)}.")
 
 
-@on_hierarchy(
-    "A load from HBM takes ten times as long as one from L1, or more.",
-    LATENCY,
-    measures="latency of the last level / of the first",
-)
+@claim(LATENCY, topic="memory hierarchy", measures="latency of the last level / of the first")
 def hbm_is_ten_times_as_far(latency: Table) -> Finding:
-    """The latency of the largest working sets over that of the smallest is 10 or more."""
+    """A load from HBM takes ten times as long as one from L1, or more.
+
+    The latency of the largest working sets over that of the smallest is 10 or more."""
     levels = _levels(latency, "chase")
     near, far = (_fitted(levels[at], LATENCIES, "s") for at in (0, -1))
     over = quotient(far, near)
     return answer(over.at_least(10), f"{far.text} after {near.text}: {over.text}.", over)
 
 
-@on_hierarchy(
-    "A kernel that reads a working set in the L2 only once gets less than three "
-    "quarters of what many passes in one launch get.",
-    BANDWIDTH,
-    measures="bandwidth of one pass a launch / of many",
-)
+@claim(BANDWIDTH, topic="memory hierarchy", measures="bandwidth of one pass a launch / of many")
 def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
-    """Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that, at
+    """A kernel that reads a working set in the L2 only once gets less than three quarters of what
+    many passes in one launch get.
+
+    Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that, at
     which all SMs read the same lines."""
     many = _rate(bandwidth, L2)
     inside = _levels(bandwidth, OF_ALL)[L2 - 1]["upto_bytes"]
@@ -164,14 +157,16 @@ def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
     return answer(over.at_most(0.75), f"{once.text} in one pass, {many.text} in many.", over)
 
 
-@on_hierarchy(
-    "A chain of loads by one thread outgrows the L2 before its reported size.",
+@claim(
     LATENCY,
     LEVELS,
+    topic="memory hierarchy",
     measures="longest chain on the L2's level / size of the L2",
 )
 def l2_is_full_early(latency: Table, levels: Table) -> Finding:
-    """Loads of a chain no longer than the L2 take at least 1.5 times as long as the L2's."""
+    """A chain of loads by one thread outgrows the L2 before its reported size.
+
+    Loads of a chain no longer than the L2 take at least 1.5 times as long as the L2's."""
     size = levels.row("L2").get("gpu_bytes") or 0
     level = _levels(latency, "chase", L2)[L2 - 1]
     slow = [

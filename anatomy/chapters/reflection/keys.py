@@ -105,11 +105,9 @@ def value(what: Tree, numbers: Mapping[str, float]) -> float:
     return numbers[what] if isinstance(what, str) else float(what)
 
 
-def names(what: Tree) -> set[str]:
-    """The constants that a tree needs."""
-    if isinstance(what, list):
-        return names(what[1]) | names(what[2])
-    return {what} if isinstance(what, str) else set()
+def names(formula: str) -> set[str]:
+    """The constants that a formula needs."""
+    return {node.id for node in ast.walk(ast.parse(formula)) if isinstance(node, ast.Name)}
 
 
 def numbers(ceilings: Ceilings) -> dict[str, float]:

@@ -5,13 +5,13 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from anatomy import claims
 from anatomy.chapters.capture import calculations, capture, figures, requirements
 from anatomy.measure import stopwatch
 from anatomy.record.showing import using
 from anatomy.table.errors import AnatomyError
 from tests.chapters.capture import capture_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 
 WAYS = ("eager", "jit.trace", "jit.script", "fx.symbolic_trace", "export", "compile")
 
@@ -22,10 +22,6 @@ def page(tmp_path_factory):
     for name in ("capture.catalogue", "capture.calls", "capture.code"):
         synthetic.MAKERS[name](root)
     return synthetic.showing(root)
-
-
-def words(root, *names: str) -> list[str]:
-    return [claims.evaluate(synthetic.showing(root), name).word for name in names]
 
 
 # ---- What is measured.

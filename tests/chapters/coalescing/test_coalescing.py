@@ -18,6 +18,7 @@ from tests.chapters.coalescing import coalescing_rows as made
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.sites import CHECKOUT
+from tests.fakes.verdicts import verdict, words
 from tests.parts import cuda_on_cpu
 
 
@@ -76,18 +77,16 @@ def test_a_cpu_has_nothing_to_say_and_says_so(name):
 
 
 def test_the_verdicts_of_a_card_that_moves_32_bytes_at_a_time(root):
-    assert synthetic.verdict(root, "sectors-predict-strides").word == claims.HOLDS
-    assert synthetic.verdict(root, "strides-are-cheap-if-all-is-used").word == claims.HOLDS
-    offsets = synthetic.verdict(root, "sectors-predict-offsets")
+    names = "sectors-predict-strides", "strides-are-cheap-if-all-is-used", "pieces-predict-strides"
+    assert words(root, *names) == [claims.HOLDS, claims.HOLDS, claims.IN_PART]
+    offsets = verdict(root, "sectors-predict-offsets")
     assert offsets.word == claims.IN_PART and "from L1" in offsets.condition
-    assert synthetic.verdict(root, "pieces-predict-strides").word == claims.IN_PART
 
 
 def test_where_64_bytes_move_at_a_time_the_sectors_miss_the_large_strides(tmp_path):
     made.strides(tmp_path, atom=64)
-    found = synthetic.verdict(tmp_path, "sectors-predict-strides")
-    assert found.word == claims.IN_PART
-    assert synthetic.verdict(tmp_path, "pieces-predict-strides").word == claims.HOLDS
+    found = words(tmp_path, "sectors-predict-strides", "pieces-predict-strides")
+    assert found == [claims.IN_PART, claims.HOLDS]
 
 
 def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):

@@ -5,7 +5,6 @@ import re
 import pytest
 import torch
 
-from anatomy import claims
 from anatomy.chapters.fusion import calculations, figures, fusion, judged, requirements
 from anatomy.chapters.fusion.patterns import COMBINED, PATTERNS, tensors
 from anatomy.figures.curriculum import calculations as calculated
@@ -14,6 +13,7 @@ from anatomy.record.showing import using
 from anatomy.table.errors import MeasurementError
 from tests.chapters.fusion import fusion_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 
 TOY = {"device": "cpu", "backend": "eager", "iters": 2, "budget_s": 0.05}
 
@@ -24,10 +24,6 @@ def page(tmp_path_factory):
     for name in ("fusion.chains", "fusion.patterns", "fusion.matmuls"):
         synthetic.MAKERS[name](root)
     return synthetic.showing(root)
-
-
-def words(root, *names: str) -> list[str]:
-    return [claims.evaluate(synthetic.showing(root), name).word for name in names]
 
 
 # ---- What is measured.

@@ -16,6 +16,7 @@ from anatomy.figures.diagrams.blocks import block_elements
 from anatomy.parts import cuda_kernels, graphs
 from tests.chapters.launches import launches_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 from tests.parts import cuda_on_cpu
 
 
@@ -100,18 +101,18 @@ def test_without_a_gpu_a_script_says_what_it_needs(name):
 
 
 @pytest.mark.parametrize(
-    ("costs", "words"),
+    ("costs", "expected"),
     [
         ({}, ["holds"] * 3),
         ({OP: 5e-7}, ["fails", "fails", "holds"]),  # a host that asks in no time
         ({GRAPH: 2e-6}, ["holds", "holds", "holds in part"]),  # a graph slower than C++
     ],
 )
-def test_who_launches_decides_what_a_launch_costs(costs, words, tmp_path, monkeypatch):
+def test_who_launches_decides_what_a_launch_costs(costs, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "HOST_S", launches_rows.HOST_S | costs)
     launches_rows.rates(tmp_path)
     names = "asking-outlasts-an-empty-kernel", "cpp-launches-twice-as-fast", "graphs-launch-fastest"
-    assert [synthetic.verdict(tmp_path, name).word for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
@@ -124,18 +125,18 @@ def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
 
 def test_without_a_compiler_its_claim_is_not_measurable(tmp_path):
     launches_rows.rates(tmp_path, without_cpp=True)
-    assert synthetic.verdict(tmp_path, "cpp-launches-twice-as-fast").word == "not measurable here"
-    assert synthetic.verdict(tmp_path, "graphs-launch-fastest").word == "holds"
+    found = words(tmp_path, "cpp-launches-twice-as-fast", "graphs-launch-fastest")
+    assert found == ["not measurable here", "holds"]
 
 
 @pytest.mark.parametrize("slower", [1.8, 1.0])
 def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "WARP_SLOWER", slower)
     launches_rows.block_sizes(tmp_path)
-    words = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
+    expected = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
     names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing", "largest-blocks-beat-256")
     names += ("five-lines-of-triton-match-pytorch",)
-    assert [synthetic.verdict(tmp_path, name).word for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 @pytest.mark.parametrize(

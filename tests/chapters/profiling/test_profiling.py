@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 from torch.autograd import DeviceType
 
-from anatomy import claims
 from anatomy.chapters.profiling import calculations, profiling, requirements
 from anatomy.chapters.profiling.profiling import AGAIN, BOTH, OFF, SMALL
 from anatomy.figures.diagrams.timelines import timeline
@@ -15,6 +14,7 @@ from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 
 
 @pytest.fixture(autouse=True)
@@ -93,32 +93,28 @@ def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
     assert list(table.variant) == ["aten::mm", "gemm"] and list(table.ran_on) == ["CPU", "GPU"]
 
 
-def verdict(root, name):
-    return claims.evaluate(synthetic.showing(root), name).word
-
-
 @pytest.mark.parametrize(
-    ("slower", "busy", "words"),
+    ("slower", "busy", "expected"),
     [
         ({}, {}, ["holds", "holds", "holds", "holds"]),
         ({BOTH: 1.02}, {}, ["fails", "holds", "holds", "holds"]),
         ({"with_stack": 2.0}, {SMALL: 3e-3}, ["holds", "holds", "fails", "fails"]),
     ],
 )
-def test_what_a_profiler_costs(slower, busy, words, tmp_path, monkeypatch):
+def test_what_a_profiler_costs(slower, busy, expected, tmp_path, monkeypatch):
     small = profiling_rows.SLOWER[SMALL] | slower
     monkeypatch.setitem(profiling_rows.SLOWER, SMALL, small)
     monkeypatch.setattr(profiling_rows, "BUSY_S", profiling_rows.BUSY_S | busy)
     profiling_rows.overhead(tmp_path)
     names = "profilers-slow-the-host", "gpu-bound-steps-hardly-feel-it"
     names += "stacks-cost-the-most", "small-steps-leave-the-gpu-idle"
-    assert [verdict(tmp_path, name) for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 def test_a_large_step_that_feels_the_profiler_refutes_it(tmp_path, monkeypatch):
     monkeypatch.setitem(profiling_rows.SLOWER, "large step", {BOTH: 1.3, "with_stack": 2.0})
     profiling_rows.overhead(tmp_path)
-    assert verdict(tmp_path, "gpu-bound-steps-hardly-feel-it") == "fails"
+    assert words(tmp_path, "gpu-bound-steps-hardly-feel-it") == ["fails"]
 
 
 def test_idling_is_what_kernels_leave_of_the_step(tmp_path):
@@ -137,7 +133,7 @@ def test_where_no_kernel_was_recorded_a_row_still_has_an_idle_share_to_refer_to(
     profiling_rows.overhead(tmp_path)
     rows = synthetic.showing(tmp_path).find("profiling.overhead").recording.rows
     assert all(row["gpu_idle_share"] is None for row in rows)
-    assert verdict(tmp_path, "small-steps-leave-the-gpu-idle") == "not measurable here"
+    assert words(tmp_path, "small-steps-leave-the-gpu-idle") == ["not measurable here"]
 
 
 def test_rows_are_placed_by_their_own_time_on_their_side(tmp_path):
