@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from anatomy.chapters.occupancy.requirements import ALONE
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
@@ -21,7 +22,7 @@ SAID = (
 )
 
 
-def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str:
+def staircase(*, op: str = ALONE, caption: str | None = None) -> str:
     """GPU time over the number of blocks, the host's pace aside; and, where steps were fitted, the
     GPU's places with one block too many. docs/assets/waves.js lets a reader choose another."""
     found = current().find("occupancy.staircase")

@@ -3,6 +3,9 @@
 from anatomy.figures.curriculum.calculations import calculation
 
 AT_64, AT_128, PEAK = (f'roofline.intensity."{count} FMAs".rate' for count in (64, 128, 1024))
+LARGE, SMALL = (f'roofline.first_layer."{size} layer"' for size in ("large", "small"))
+HOST = 'roofline.first_layer."large layer, on the CPU"."eager fp32".median_s'
+EAGER = f'{LARGE}."eager bf16".median_s'
 
 
 @calculation("layer-floor", unit="s", peak="limit:matmul bf16")
@@ -23,13 +26,11 @@ def bias_and_relu(bandwidth: float) -> float:
     return 2 * 2 * 8192 * 4096 * 2 / bandwidth
 
 
+@calculation("sweep-corner", unit="FLOP/B", peak=PEAK, bandwidth="limit:copy")
 @calculation("fp32-ridge", unit="FLOP/B", peak="limit:matmul fp32", bandwidth="limit:copy")
 def ridge(peak: float, bandwidth: float) -> float:
     """FP32 operations in a second over bytes in a second."""
     return peak / bandwidth
-
-
-calculation("sweep-corner", unit="FLOP/B", peak=PEAK, bandwidth="limit:copy")(ridge)
 
 
 @calculation("beyond-the-arithmetic-at-128", unit="x", rate=AT_128, peak=PEAK)
@@ -56,11 +57,6 @@ def decode_batch(peak: float, bandwidth: float) -> float:
     return int(peak / bandwidth)
 
 
-LARGE = 'roofline.first_layer."large layer"'
-SMALL = 'roofline.first_layer."small layer"'
-HOST = 'roofline.first_layer."large layer, on the CPU"."eager fp32".median_s'
-
-
 @calculation("cpu-over-gpu", unit="x", cpu=HOST, gpu=f'{LARGE}."eager fp32".median_s')
 def cpu_over_gpu(cpu: float, gpu: float) -> float:
     """Time of the large layer on the CPU over that on the GPU, both in fp32."""
@@ -78,17 +74,13 @@ def small_layer_compiled(compiled: float, eager: float) -> float:
     return compiled / eager
 
 
-def _saved_by(name: str, way: str) -> None:
-    eager, other = (f'{LARGE}."{each}".median_s' for each in ("eager bf16", way))
-
-    @calculation(name, unit="s", eager=eager, other=other)
-    def saved(eager: float, other: float) -> float:
-        """Time of the large layer, eager in bf16, less the time of the other way."""
-        return eager - other
-
-
-_saved_by("saved-by-compiling", "compiled bf16")
-_saved_by("saved-by-the-epilogue", "one call bf16")
+@calculation("saved-by-compiling", unit="s", eager=EAGER, other=f'{LARGE}."compiled bf16".median_s')
+@calculation(
+    "saved-by-the-epilogue", unit="s", eager=EAGER, other=f'{LARGE}."one call bf16".median_s'
+)
+def saved(eager: float, other: float) -> float:
+    """Time of the large layer, eager in bf16, less the time of the other way."""
+    return eager - other
 
 
 @calculation("fmas-at-the-ridge", unit="FMAs", ridge='roofline.intensity."1 FMA".ridge')

@@ -5,6 +5,7 @@ from html import escape
 
 from anatomy.chapters.roofline import requirements, roofs
 from anatomy.chapters.roofline.claims import ABOVE
+from anatomy.claims.table import why_not
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
@@ -154,8 +155,7 @@ def _intensity(row: Row) -> float:
 
 
 def _timed(row: Row) -> bool:
-    own = row.get("role") != "again" and row.get("verdict") != "impossible"
-    return own and not units.missing(row.get("median_s"))
+    return row.get("role") != "again" and not why_not(row)
 
 
 def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:

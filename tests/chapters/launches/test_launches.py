@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from anatomy import claims
 from anatomy.chapters.launches import calculations, launches, requirements
 from anatomy.chapters.launches.launches import CPP, EMPTY, GRAPH, OP, OURS
 from anatomy.figures.curriculum import calculations as calculated
@@ -17,19 +16,18 @@ from anatomy.figures.diagrams.blocks import block_elements
 from anatomy.parts import cuda_kernels, graphs
 from tests.chapters.launches import launches_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 from tests.parts import cuda_on_cpu
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def toy(monkeypatch, kernels_on_cpu):
     """A card whose kernels run on the CPU, whose graph is a call, and that has no compiler."""
     count = {"slept": 0}
 
     def slept(cycles):
         count["slept"] += 1
 
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
     monkeypatch.setattr(cuda_kernels, "CudaKernel", cuda_on_cpu.kernel)
     monkeypatch.setattr(torch.cuda, "_sleep", slept)
     monkeypatch.setattr(cpp_extension, "CUDA_HOME", None)
@@ -102,23 +100,19 @@ def test_without_a_gpu_a_script_says_what_it_needs(name):
     assert done.returncode == 1 and "needs an NVIDIA GPU" in done.stderr
 
 
-def verdict(root, name):
-    return claims.evaluate(synthetic.showing(root), name)
-
-
 @pytest.mark.parametrize(
-    ("costs", "words"),
+    ("costs", "expected"),
     [
         ({}, ["holds"] * 3),
         ({OP: 5e-7}, ["fails", "fails", "holds"]),  # a host that asks in no time
         ({GRAPH: 2e-6}, ["holds", "holds", "holds in part"]),  # a graph slower than C++
     ],
 )
-def test_who_launches_decides_what_a_launch_costs(costs, words, tmp_path, monkeypatch):
+def test_who_launches_decides_what_a_launch_costs(costs, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "HOST_S", launches_rows.HOST_S | costs)
     launches_rows.rates(tmp_path)
     names = "asking-outlasts-an-empty-kernel", "cpp-launches-twice-as-fast", "graphs-launch-fastest"
-    assert [verdict(tmp_path, name).word for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
@@ -131,18 +125,18 @@ def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
 
 def test_without_a_compiler_its_claim_is_not_measurable(tmp_path):
     launches_rows.rates(tmp_path, without_cpp=True)
-    assert verdict(tmp_path, "cpp-launches-twice-as-fast").word == "not measurable here"
-    assert verdict(tmp_path, "graphs-launch-fastest").word == "holds"
+    found = words(tmp_path, "cpp-launches-twice-as-fast", "graphs-launch-fastest")
+    assert found == ["not measurable here", "holds"]
 
 
 @pytest.mark.parametrize("slower", [1.8, 1.0])
 def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "WARP_SLOWER", slower)
     launches_rows.block_sizes(tmp_path)
-    words = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
+    expected = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
     names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing", "largest-blocks-beat-256")
     names += ("five-lines-of-triton-match-pytorch",)
-    assert [verdict(tmp_path, name).word for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 @pytest.mark.parametrize(

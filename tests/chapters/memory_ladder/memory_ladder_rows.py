@@ -34,19 +34,18 @@ def bandwidth(root: Path, levels: dict[int, float] = RATES, **params: Any) -> Pa
     rows = []
     for seed, op in enumerate(requirements.OPS):
         sizes = requirements.sets(op, CACHE)
-        moved = {size: size if op in ("read once", "torch.sum") else MOVED for size in sizes}
-        times = {s: LAUNCH_S + moved[s] / on_level(levels, s) for s in sizes}
-        names = {units.byte_count(size): size for size in sizes}
-        first, *others = names
-        table = synthetic.compared(
-            op, "gpu_warm", times[names[first]],
-            {name: times[names[name]] / times[names[first]] for name in others},
-            control=first, limit="read", seed=seed,
-        )  # fmt: skip
-        for row in table:
-            size = names[row["variant"].removesuffix(" (again)")]
-            row |= {"working_set_bytes": size, "bytes": moved[size]}
-        rows += table
+        own = {
+            units.byte_count(size): {
+                "working_set_bytes": size,
+                "bytes": size if op in ("read once", "torch.sum") else MOVED,
+            }
+            for size in sizes
+        }
+        times = {
+            name: LAUNCH_S + each["bytes"] / on_level(levels, each["working_set_bytes"])
+            for name, each in own.items()
+        }
+        rows += synthetic.timed(op, "gpu_warm", times, own, limit="read", seed=seed)
     return synthetic.record(
         root, "memory_ladder.bandwidth", with_levels(rows, requirements.OPS), **params
     )
@@ -57,14 +56,10 @@ def latency(root: Path, levels: dict[int, float] | None = None, **params: Any) -
     """A recording of the chase, by levels: of the card, or those given."""
     rows = []
     for size in requirements.chased(CACHE):
-        row, again = synthetic.compared(
-            f"chase {units.byte_count(size)}", "gpu_warm",
-            LOADS * on_level(levels or LATENCIES, size), {},
-            control=units.byte_count(size), seed=size % 97,
-        )  # fmt: skip
+        name, took = units.byte_count(size), LOADS * on_level(levels or LATENCIES, size)
         more = {"working_set_bytes": size, "way": "one thread"}
-        more |= {"loads": LOADS, "cycles_per_load": 40.0}
-        rows += [row | more, again | more]
+        more |= {"loads": LOADS, "cycles_per_load": 40.0, "seed": size % 97}
+        rows += synthetic.timed(f"chase {name}", "gpu_warm", {name: took}, **more)
     return synthetic.record(root, "memory_ladder.latency", with_levels(rows, ["chase"]), **params)
 
 

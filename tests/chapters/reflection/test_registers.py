@@ -10,7 +10,7 @@ from anatomy.chapters.reflection import registers, requirements
 from anatomy.claims.table import Table
 from anatomy.parts import cuda_kernels
 from tests.chapters.reflection import reflection_rows
-from tests.fakes import synthetic
+from tests.fakes.verdicts import verdict
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_requirement_covers_what_is_kept_and_what_is_checked():
 @pytest.mark.parametrize(("slower", "word"), [(6.0, "holds"), (1.2, "fails")])
 def test_the_claim_on_registers_follows_the_times(tmp_path, slower, word):
     reflection_rows.registers(tmp_path, slower=slower)
-    found = synthetic.verdict(tmp_path, "an-index-leaves-the-registers")
+    found = verdict(tmp_path, "an-index-leaves-the-registers")
     assert found.word == word and "128 bytes a thread" in found.evidence
 
 
