@@ -108,8 +108,8 @@ def test_fusion_is_asked_of_bytes_and_of_matmuls(elementwise, products, word):
 )
 def test_graphs_are_asked_of_steps_by_what_their_gpu_waits(small, large, waits, word):
     rows = []
-    for op, (ratio, verdict), share in ((asked.SMALL, small, waits), (asked.LARGE, large, 0.01)):
+    for op, (ratio, seen), share in ((asked.SMALL, small, waits), (asked.LARGE, large, 0.01)):
         gap = share if waits is not None else None
         rows.append(timed("eager", 1e-3, op=op, gap_share=gap))
-        rows.append(over("reduce-overhead", ratio, verdict, op=op))
+        rows.append(over("reduce-overhead", ratio, seen, op=op))
     assert asked.graphs_pay_where_the_gpu_waits(Table(rows, {})).word == word
