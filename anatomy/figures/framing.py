@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import signature
 
 from anatomy.figures.charts import strips
 from anatomy.figures.text import inline, spans
-from anatomy.record.showing import Found, current
+from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError
 
@@ -43,20 +44,27 @@ def exhibit(
     return f"{opening}{missing}{body}{caption}{source}</figure>\n"
 
 
-def drawn_from(experiment: str, *, needs: str = "") -> Callable[..., Callable[..., str]]:
+def drawn_from(experiment: str = "", *, needs: str = "") -> Callable[..., Callable[..., str]]:
     """Make what pages call of a function that draws the rows of one recording.
 
         @drawn_from("timing.equals", needs="stray")
         def strays(table: Sequence[Row]) -> str: ...
 
-    Pages give the other arguments, and a `caption`. Where no row has a value in the column `needs`,
-    the reason stands in place of the drawing.
+    Pages give the other arguments, a `caption`, and the recording's parameters, of which `op` may
+    be one; and first of all the `experiment`, where none is declared. Where no row has a value in
+    the column `needs`, the reason stands in place of the drawing.
     """
 
     def declare(draw: Callable[..., str]) -> Callable[..., str]:
+        own = signature(draw).parameters
+
         @wraps(draw)
         def shown(*given, caption: str | None = None, **named) -> str:
-            found = current().find(experiment)
+            name = experiment or named.pop("experiment", None)
+            if not name:
+                name, *given = given
+            params = {key: named.pop(key) for key in [*named] if key not in own}
+            found = current().find(name, **selectors(name, params, named.get("op"), None))
 
             def body() -> str:
                 table = found.recording.rows
