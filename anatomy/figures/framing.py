@@ -43,27 +43,30 @@ def exhibit(
     return f"{opening}{missing}{body}{caption}{source}</figure>\n"
 
 
-def drawn_from(experiment: str, *, needs: str = "") -> Callable[..., Callable[..., str]]:
+def drawn_from(
+    experiment: str, *, needs: str = "", ceilings: bool = False
+) -> Callable[..., Callable[..., str]]:
     """Make what pages call of a function that draws the rows of one recording.
 
         @drawn_from("timing.equals", needs="stray")
         def strays(table: Sequence[Row]) -> str: ...
 
     Pages give the other arguments, and a `caption`. Where no row has a value in the column `needs`,
-    the reason stands in place of the drawing.
+    the reason stands in place of the drawing. With `ceilings` it is given those of the machine too.
     """
 
     def declare(draw: Callable[..., str]) -> Callable[..., str]:
         @wraps(draw)
         def shown(*given, caption: str | None = None, **named) -> str:
             found = current().find(experiment)
+            limits = (current().ceilings_of(found),) if ceilings else ()
 
             def body() -> str:
                 table = found.recording.rows
                 if needs and all(units.missing(row.get(needs)) for row in table):
                     notes = (row["note"] for row in table if row.get("note"))
                     return spans.gap_because(next(notes, "not measured"))
-                return draw(table, *given, **named)
+                return draw(table, *limits, *given, **named)
 
             return exhibit(found, caption, body)
 
