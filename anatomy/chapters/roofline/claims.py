@@ -121,11 +121,11 @@ def relu_reaches_bandwidth(operations: Table, ceilings: Table) -> Finding:
 @claim(OPERATIONS, CEILINGS)
 def roofline_is_a_minimum(operations: Table, ceilings: Table) -> Finding:
     """No operation takes less than its bytes or its operations do at the ceilings, within 5 %."""
-    known = limits.Ceilings("", limits.measured((row, "") for row in ceilings))
+    roof = limits.Ceilings("", limits.measured((row, "") for row in ceilings))
     cases = Cases()
     for row in operations.select():
         with cases.at(operation=row["variant"]) as case:
-            time, least = time_of(row), roofs.least(row, known)
+            time, least = time_of(row), roofs.least(row, roof)
             if least is None:
                 raise Unmeasured(f"the ceilings of {row.get('dtype')} were not measured")
             share = quotient(Measured.counted(least.seconds, "s"), time)
