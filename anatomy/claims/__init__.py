@@ -121,8 +121,6 @@ def claim(*needs: Need, topic: str = "", **details: Any):
         name = judge.__name__.replace("_", "-")
         stated = seeds.statements().get(name)
         said = (inspect.getdoc(judge) or "").split("\n\n")
-        if statement := details.pop("statement", None):  # chapters that still say it apart
-            said = [statement, *said]
         if bool(topic) == bool(stated) or (topic and len(said) < 2):
             raise AnatomyError(
                 f"The claim {name} needs one statement: one with that id in a statements.toml, or "

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from anatomy import claims
 from anatomy.record import recording, signatures
 from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.showing import Showing
@@ -390,3 +391,8 @@ _kept: list[TemporaryDirectory] = []
 def showing(root: Path | None = None, **given: Any) -> Showing:
     """A page that shows synthetic recordings."""
     return Showing(root=root or shared(), machine=MACHINE, **{"page": "page.md"} | given)
+
+
+def verdict(root: Path, name: str) -> claims.Result:
+    """The verdict on a claim, of the recordings in a folder."""
+    return claims.evaluate(showing(root), name)

@@ -1,7 +1,8 @@
 """Memory drawn: what two training steps hold over time, and the pieces that free memory is in."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from anatomy.chapters.allocator.lifetimes import levels
 from anatomy.figures import tables
@@ -23,6 +24,11 @@ KINDS = {
 }
 HIGH, LEFT = 190.0, 52.0  # pixels of the layers, and what is left of them for the axis
 BAR, GAP = 16.0, 5.0  # pixels of a segment, and between two
+# A piece that is in use, and a free one.
+LOOKS = {
+    True: ("in use", {"fill": THIRD, "opacity": 0.85}),
+    False: ("free", {"fill": QUIET, "opacity": 0.15, "dashed": True, "edge": MUTED}),
+}
 Levels = Mapping[str, Sequence[int]]
 
 
@@ -30,8 +36,7 @@ Levels = Mapping[str, Sequence[int]]
 def memory_of_a_step(table: Sequence[Row]) -> str:
     """The blocks of `allocator.training_step` on each other, over the allocator's events."""
     parts = [row for row in table if row.get("kind") == "part"]
-    blocks = [row for row in table if not units.missing(row.get("block_bytes"))]
-    seen = levels(blocks, parts[-1]["died_event"])
+    seen = levels(table, parts[-1]["died_event"])
     by_kind = {kind: seen[kind] for kind in KINDS if kind in seen}
     total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
     label = f"Memory by kind over two training steps, {units.byte_count(max(total))} at most."
@@ -108,30 +113,25 @@ def pieces(table: Sequence[Row], labels: Mapping[str, str]) -> str:
 
 
 def _segments(sheet: Canvas, table: Sequence[Row], labels: Mapping[str, str]) -> None:
-    sizes: dict[tuple[str, int], int] = {}
-    for row in table:
-        key = row["way"], row["segment"]
-        sizes[key] = sizes.get(key, 0) + row["piece_bytes"]
-    widest = sheet.width - 2  # what one way holds, in one row, its segments apart
+    """What each way holds, in a row as wide as the sheet, its segments apart."""
     y = 0.0
     for way, title in labels.items():
-        own = [segment for each, segment in sizes if each == way]
-        total = sum(sizes[way, segment] for segment in own)
-        room = widest - (len(own) - 1) * GAP
-        y += 14
-        free = [row["piece_bytes"] for row in table if row["way"] == way and not row["in_use"]]
+        own = [row for row in table if row["way"] == way]
+        free = [row["piece_bytes"] for row in own if not row["in_use"]]
         largest = units.byte_count(max(free, default=0))
         said = f"{units.byte_count(sum(free))} free, {largest} in one piece"
+        y += 14
         sheet.words(0, y, title, bold=True)
         sheet.words(sheet.width, y, said, size=11, colour=MUTED, anchor="end")
+        segments = [list(each) for _, each in groupby(own, key=itemgetter("segment"))]
+        total = sum(row["piece_bytes"] for row in own)
+        room = sheet.width - 2 - (len(segments) - 1) * GAP
         x = 1.0
-        for segment in own:
-            for row in (r for r in table if (r["way"], r["segment"]) == (way, segment)):
+        for segment in segments:
+            for row in segment:
                 wide = room * row["piece_bytes"] / total
-                size = units.byte_count(row["piece_bytes"])
-                told = f"{size} {'in use' if row['in_use'] else 'free'}"
-                look = {"fill": THIRD, "opacity": 0.85} if row["in_use"] else {"fill": QUIET}
-                look |= {} if row["in_use"] else {"opacity": 0.15, "dashed": True, "edge": MUTED}
+                told, look = LOOKS[row["in_use"]]
+                told = f"{units.byte_count(row['piece_bytes'])} {told}"
                 sheet.box(x, y + 8, wide, BAR, told=told, round_=0, **look)
                 x += wide
             x += GAP
