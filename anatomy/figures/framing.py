@@ -44,7 +44,9 @@ def exhibit(
     return f"{opening}{missing}{body}{caption}{source}</figure>\n"
 
 
-def drawn_from(experiment: str = "", *, needs: str = "") -> Callable[..., Callable[..., str]]:
+def drawn_from(
+    experiment: str = "", *, needs: str = "", ceilings: bool = False
+) -> Callable[..., Callable[..., str]]:
     """Make what pages call of a function that draws the rows of one recording.
 
         @drawn_from("timing.equals", needs="stray")
@@ -52,7 +54,8 @@ def drawn_from(experiment: str = "", *, needs: str = "") -> Callable[..., Callab
 
     Pages give the other arguments, a `caption`, and the recording's parameters, of which `op` may
     be one; and first of all the `experiment`, where none is declared. Where no row has a value in
-    the column `needs`, the reason stands in place of the drawing.
+    the column `needs`, the reason stands in place of the drawing. With `ceilings` the function is
+    given those of the machine too, after the rows.
     """
 
     def declare(draw: Callable[..., str]) -> Callable[..., str]:
@@ -65,13 +68,14 @@ def drawn_from(experiment: str = "", *, needs: str = "") -> Callable[..., Callab
                 name, *given = given
             params = {key: named.pop(key) for key in [*named] if key not in own}
             found = current().find(name, **selectors(name, params, named.get("op"), None))
+            limits = (current().ceilings_of(found),) if ceilings else ()
 
             def body() -> str:
                 table = found.recording.rows
                 if needs and all(units.missing(row.get(needs)) for row in table):
                     notes = (row["note"] for row in table if row.get("note"))
                     return spans.gap_because(next(notes, "not measured"))
-                return draw(table, *given, **named)
+                return draw(table, *limits, *given, **named)
 
             return exhibit(found, caption, body)
 

@@ -1,7 +1,7 @@
 """The sectors that a warp touches, beside the bandwidth that was measured there."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from anatomy.chapters.coalescing.sectors import SECTOR_BYTES, sectors, useful_share
@@ -52,31 +52,27 @@ def touched(
     return framing.exhibit(found, caption, draw)
 
 
-def offsets(*, caption: str | None = None) -> str:
+@framing.drawn_from("coalescing.offsets")
+def offsets(table: Sequence[Row]) -> str:
     """Bandwidth over the offset at which a warp's reads begin, a chart for HBM and one for L1, and
     beside each mark a hollow one for what the sectors predict."""
-    found = current().find("coalescing.offsets")
-
-    def draw() -> str:
-        every = [rows.derived(row, None) for row in found.recording.rows]
-        timed = [row for row in every if row["role"] != "again" and _rate(row)]
-        if not timed:
-            return figures.refused(every)
-        points, lines = {}, []
-        for row in timed:
-            op, offset = row["op"], row["offset_bytes"]
-            point = {"x": offset, "hover": f"{op}, {offset} bytes: {_rate(row)}"}
-            point |= {name: row[column] / TERA for name, column in DRAWN.items()}
-            points.setdefault(op, []).append(point)
-            rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
-            lines.append([op, str(offset), *rates])
-        how = list(range(0, 129, 32)), ("offset in bytes", "TB/s of bytes asked for")
-        panels = [(op, svg.Drawing("steps.predicted", (p, *how))) for op, p in points.items()]
-        head = ("reads", "#offset, bytes", "#measured", "#predicted")
-        label = "Bandwidth over the offset, measured and predicted by sectors."
-        return svg.chart(panels, label) + figures.twin(tables.listed(head, lines, label))
-
-    return framing.exhibit(found, caption, draw)
+    every = [rows.derived(row, None) for row in table]
+    timed = [row for row in every if row["role"] != "again" and _rate(row)]
+    if not timed:
+        return figures.refused(every)
+    points, lines = {}, []
+    for row in timed:
+        op, offset = row["op"], row["offset_bytes"]
+        point = {"x": offset, "hover": f"{op}, {offset} bytes: {_rate(row)}"}
+        point |= {name: row[column] / TERA for name, column in DRAWN.items()}
+        points.setdefault(op, []).append(point)
+        rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
+        lines.append([op, str(offset), *rates])
+    how = list(range(0, 129, 32)), ("offset in bytes", "TB/s of bytes asked for")
+    panels = [(op, svg.Drawing("steps.predicted", (p, *how))) for op, p in points.items()]
+    head = ("reads", "#offset, bytes", "#measured", "#predicted")
+    label = "Bandwidth over the offset, measured and predicted by sectors."
+    return svg.chart(panels, label) + figures.twin(tables.listed(head, lines, label))
 
 
 def _named(place: tuple[int, int]) -> str:

@@ -7,7 +7,7 @@ from anatomy.chapters.memory_ladder.judged import LATENCIES, RATES
 from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
 from anatomy.claims.findings import NOT_MEASURABLE, Unmeasured
 from anatomy.claims.needs import CEILINGS, best
-from anatomy.claims.table import Table, quotient
+from anatomy.claims.table import Table, known, quotient
 from anatomy.judge import limits
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -79,9 +79,8 @@ def hbm_bandwidth(ceilings: Table) -> Finding:
 @claim(LEVELS)
 def registers_are_smallest(levels: Table) -> Finding:
     """Of all SMs together, or of one, registers hold less than every other level."""
+    known(levels.row("registers"), "gpu_bytes", "The registers are not known.")
     held = {row["variant"]: row["gpu_bytes"] for row in levels if row.get("gpu_bytes")}
-    if "registers" not in held:
-        raise Unmeasured(levels.rows[0].get("note") or "The registers are not known.")
     mine = held.pop("registers")
     seen = ", ".join(f"{name} {units.byte_count(size)}" for name, size in held.items())
     over = Measured.counted(mine / held["shared memory"])
@@ -93,9 +92,7 @@ def _of_size(levels: Table, claimed: dict[str, float]) -> Finding:
     cases = Cases()
     for name, size in claimed.items():
         with cases.at(level=name) as case:
-            here = levels.row(name).get("gpu_bytes")
-            if not here:
-                raise Unmeasured("The device does not say.")
+            here = known(levels.row(name), "gpu_bytes", "The device does not say.")
             case(abs(here / size - 1) <= 0.1, Measured.counted(here / size), units.byte_count(here))
     if REFLECTION_GPU not in levels.machine.get("gpu", ""):
         said = f"The figure is of an {REFLECTION_GPU}. Here it is {cases.said(' and ')}."

@@ -2,8 +2,7 @@
 
 from anatomy.chapters.occupancy.requirements import ALONE, TOGETHER
 from anatomy.claims import Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, trusted
-from anatomy.table import units
+from anatomy.claims.table import Table, known
 
 STAIRCASE, THROUGHPUT = Need("occupancy.staircase"), Need("occupancy.throughput")
 NEARLY = 1.05  # as fast, to who writes the kernel
@@ -23,9 +22,8 @@ def staircase_tells_the_sms(staircase: Table) -> Finding:
     """The steps in the run time over the number of blocks tell how many SMs a GPU has.
 
     Blocks at once, fitted to the times alone, are the driver's SMs times the blocks of each."""
-    row, sms = trusted(staircase.row("1 block", op=ALONE)), staircase.machine.get("sm_count")
-    if units.missing(row.get("at_once")):
-        raise Unmeasured("the times do not go in steps")
+    row, sms = staircase.measured("1 block", op=ALONE), staircase.machine.get("sm_count")
+    known(row, "at_once", "the times do not go in steps")
     ends = (row[f"at_once{end}"] / row["blocks_per_sm"] for end in ("", "_low", "_high"))
     found = Measured(*ends, "count")
     seen = f"The times say {found.value:g} SMs ({found.low:g} to {found.high:g}); there are {sms}."

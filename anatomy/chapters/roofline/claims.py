@@ -4,10 +4,9 @@ from anatomy.chapters.roofline import roofs
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
-from anatomy.claims.table import Table, judged, over_control, quotient, rate_of, time_of
+from anatomy.claims.table import Table, judged, known, over_control, quotient, rate_of, time_of
 from anatomy.judge import limits
 from anatomy.judge.pace import HOST
-from anatomy.judge.rows import Row
 from anatomy.table import units
 
 LAYER, SWEEP = Need("roofline.first_layer"), Need("roofline.intensity")
@@ -15,12 +14,6 @@ OPERATIONS = Need("roofline.operations")
 LARGE, SMALL = "large layer", "small layer"
 EAGER, HALF, COMPILED = "eager fp32", "eager bf16", "compiled bf16"
 ABOVE = 0.05  # how far above a roof a call may lie: it may run at a higher clock than the ceiling
-
-
-def _kernels(row: Row) -> int:
-    if units.missing(row.get("kernels_per_call")):
-        raise Unmeasured("its kernels were not listed")
-    return row["kernels_per_call"]
 
 
 @claim(LAYER, topic="fusion")
@@ -31,7 +24,8 @@ def compiling_saves_kernels(layer: Table) -> Finding:
     cases = Cases()
     for op in (SMALL, LARGE):
         with cases.at(layer=op) as case:
-            eager, fused = (_kernels(layer.measured(way, op=op)) for way in (HALF, COMPILED))
+            rows = [layer.measured(way, op=op) for way in (HALF, COMPILED)]
+            eager, fused = (known(row, "kernels_per_call") for row in rows)
             case(fused < eager, None, f"{op}: {eager} kernels eager, {fused} compiled")
     return cases.finding(f"{cases.said()}.")
 
@@ -94,9 +88,8 @@ def arithmetic_above_the_ridge_is_paid(sweep: Table) -> Finding:
 def _ridge(sweep: Table) -> Measured:
     """The corner of the sweep, in operations per byte."""
     row = sweep.measured("1 FMA")
-    if units.missing(row.get("ridge")):
-        raise Unmeasured("the sweep shows no ridge: all of it lies on one side")
-    ends = (row[name] for name in ("ridge", "ridge_low", "ridge_high"))
+    known(row, "ridge", "the sweep shows no ridge: all of it lies on one side")
+    ends = (row[name] for name in roofs.RIDGE)
     return Measured(*ends, "count", floor=row.get("noise_floor") or 0.0)
 
 
@@ -128,11 +121,11 @@ def relu_reaches_bandwidth(operations: Table, ceilings: Table) -> Finding:
 @claim(OPERATIONS, CEILINGS)
 def roofline_is_a_minimum(operations: Table, ceilings: Table) -> Finding:
     """No operation takes less than its bytes or its operations do at the ceilings, within 5 %."""
-    known = limits.Ceilings("", limits.measured((row, "") for row in ceilings))
+    roof = limits.Ceilings("", limits.measured((row, "") for row in ceilings))
     cases = Cases()
     for row in operations.select():
         with cases.at(operation=row["variant"]) as case:
-            time, least = time_of(row), roofs.least(row, known)
+            time, least = time_of(row), roofs.least(row, roof)
             if least is None:
                 raise Unmeasured(f"the ceilings of {row.get('dtype')} were not measured")
             share = quotient(Measured.counted(least.seconds, "s"), time)
