@@ -22,14 +22,14 @@ def kernels(row: Row) -> Measured:
     return Measured.counted(known(trusted(row), "launched", NO_LIST), "count")
 
 
-def _several(patterns: Table, *ops: str, way: str = COMPILED) -> Cases:
-    """Whether each pattern is more than one kernel."""
+def _several(patterns: Table, *ops: str, also: tuple[Row, ...] = ()) -> Finding:
+    """Whether each pattern is more than one kernel, compiled; and what `also` is."""
     cases = Cases()
-    for op in ops:
-        with cases.at(pattern=op) as case:
-            count = kernels(patterns.row(way, op=op))
-            case(count.value > 1, count, f"{op} {count.text}")
-    return cases
+    for row in (*(patterns.row(COMPILED, op=op) for op in ops), *also):
+        with cases.at(pattern=row["op"]) as case:
+            count = kernels(row)
+            case(count.value > 1, count, f"{row['op']} {count.text}")
+    return cases.finding(f"Kernels, compiled: {cases.said()}.")
 
 
 # ---- Chains.
@@ -78,40 +78,35 @@ def fused_chains_meet_the_ridge(chains: Table) -> Finding:
 def pointwise_needs_same_shapes(patterns: Table) -> Finding:
     """A multiplication and an addition with a row and a column, and a sine of gathered rows, are
     more than one kernel."""
-    cases = _several(patterns, "x * row + column", "x[order].sin()")
-    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+    return _several(patterns, "x * row + column", "x[order].sin()")
 
 
 @claim(PATTERNS, MATMULS)
 def other_consumers_never_fuse(patterns: Table, matmuls: Table) -> Finding:
     """A sum that takes squares, the sums of a softmax, and a matmul that takes a conversion are
     more than one kernel each."""
-    cases = _several(patterns, "(x * x).sum(-1)", ROWS[0])
-    cases += _several(matmuls, PROLOGUE, way=TEMPLATE)
-    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+    also = (matmuls.row(TEMPLATE, op=PROLOGUE),)
+    return _several(patterns, "(x * x).sum(-1)", ROWS[0], also=also)
 
 
 @claim(PATTERNS)
 def nothing_shared_never_fuses(patterns: Table) -> Finding:
     """A sine and a cosine of different tensors are two kernels, large ones by default and small
     ones with the option combo_kernels."""
-    cases = _several(patterns, *UNSHARED)
-    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+    return _several(patterns, *UNSHARED)
 
 
 @claim(PATTERNS)
 def reductions_come_first(patterns: Table) -> Finding:
     """A softmax, and a division by the sum of a row or of all, are more than one kernel."""
-    cases = _several(patterns, *ROWS, WHOLE[0])
-    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+    return _several(patterns, *ROWS, WHOLE[0])
 
 
 @claim(PATTERNS)
 def softmax_like_is_two_kernels(patterns: Table) -> Finding:
     """A division by the sum of all elements, of many and of 1024, and by that of a row, is more
     than one kernel."""
-    cases = _several(patterns, *WHOLE, ROWS[1])
-    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+    return _several(patterns, *WHOLE, ROWS[1])
 
 
 @claim(PATTERNS, topic="fusion")
