@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import signature
 
 from anatomy.figures.charts import strips
 from anatomy.figures.text import inline, spans
-from anatomy.record.showing import Found, current
+from anatomy.record.showing import Found, current, selectors
 from anatomy.table import units
 from anatomy.table.errors import AnatomyError
 
@@ -44,21 +45,29 @@ def exhibit(
 
 
 def drawn_from(
-    experiment: str, *, needs: str = "", ceilings: bool = False
+    experiment: str = "", *, needs: str = "", ceilings: bool = False
 ) -> Callable[..., Callable[..., str]]:
     """Make what pages call of a function that draws the rows of one recording.
 
         @drawn_from("timing.equals", needs="stray")
         def strays(table: Sequence[Row]) -> str: ...
 
-    Pages give the other arguments, and a `caption`. Where no row has a value in the column `needs`,
-    the reason stands in place of the drawing. With `ceilings` it is given those of the machine too.
+    Pages give the other arguments, a `caption`, and the recording's parameters, of which `op` may
+    be one; and first of all the `experiment`, where none is declared. Where no row has a value in
+    the column `needs`, the reason stands in place of the drawing. With `ceilings` the function is
+    given those of the machine too, after the rows.
     """
 
     def declare(draw: Callable[..., str]) -> Callable[..., str]:
+        own = signature(draw).parameters
+
         @wraps(draw)
         def shown(*given, caption: str | None = None, **named) -> str:
-            found = current().find(experiment)
+            name = experiment or named.pop("experiment", None)
+            if not name:
+                name, *given = given
+            params = {key: named.pop(key) for key in [*named] if key not in own}
+            found = current().find(name, **selectors(name, params, named.get("op"), None))
             limits = (current().ceilings_of(found),) if ceilings else ()
 
             def body() -> str:
