@@ -77,15 +77,15 @@ PRICE = 300, 200
 DEARER = {
     "allocator": (705, 295),
     "capture": (525, 320),
-    "coalescing": (450, 200),
+    "coalescing": (430, 180),
     "dispatch": (450, 191),
     "fusion": (755, 315),  # eleven statements of the ledger among its claims
-    "launches": (390, 230),
-    "memory_ladder": (630, 250),
-    "occupancy": (470, 250),
+    "launches": (365, 215),
+    "memory_ladder": (605, 235),
+    "occupancy": (445, 235),
     "profiling": (445, 245),
     "reflection": (545, 290),  # a map and a quiz; its experiment is the least of it
-    "roofline": (1220, 600),  # for three days
+    "roofline": (1170, 350),  # for three days
     "timing": (505, 200),  # a picture of all samples in order
 }
 

@@ -71,10 +71,10 @@ def test_vectors_are_added_with_blocks_of_every_size(toy):
         assert len(triton) == 15 and triton.note.str.contains("Triton is not installed").all()
 
 
-@pytest.mark.parametrize("run", [launches.rates, launches.block_sizes])
-def test_without_a_gpu_rows_say_why(run, monkeypatch):
+@pytest.mark.parametrize("measure", [launches.rates, launches.block_sizes])
+def test_without_a_gpu_rows_say_why(measure, monkeypatch):
     monkeypatch.setattr(launches, "COUNT", 5000)
-    table = run("cpu", iters=2)
+    table = measure("cpu", iters=2)
     kernels = table[~table.variant.str.startswith("torch.add")]
     assert len(kernels) > 2 and kernels.note.notna().all()
 
@@ -84,19 +84,22 @@ def test_the_vectors_fit_where_the_requirement_says():
     assert need.bytes == 2**25 * 48
 
 
+def run(script: str, **environment: str) -> subprocess.CompletedProcess:
+    """A script of the day, by itself and without a GPU."""
+    told = os.environ | {"CUDA_VISIBLE_DEVICES": ""} | environment
+    command = [sys.executable, str(launches.SNIPPETS / f"{script}.py")]
+    return subprocess.run(command, env=told, capture_output=True, text=True)
+
+
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, whose interpreter runs it")
 def test_the_first_triton_kernel_is_right():
-    script = launches.SNIPPETS / "first_triton.py"
-    told = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, str(script)], env=told, capture_output=True, text=True)
+    done = run("first_triton", TRITON_INTERPRET="1")
     assert done.stdout == "Right.\n", done.stderr
 
 
 @pytest.mark.parametrize("name", ["first_cuda", "from_cpp"])
 def test_without_a_gpu_a_script_says_what_it_needs(name):
-    script = launches.SNIPPETS / f"{name}.py"
-    told = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, str(script)], env=told, capture_output=True, text=True)
+    done = run(name)
     assert done.returncode == 1 and "needs an NVIDIA GPU" in done.stderr
 
 
@@ -142,19 +145,12 @@ def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("launch", "bandwidth", "elements"), [(4e-6, 4.29e12, 1.43e6), (8e-6, 0.6e12, 4e5)]
 )
-def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth, elements):
+def test_the_answers_of_the_day_for_two_machines(launch, bandwidth, elements):
     assert calculations.elements_of_a_launch(launch, bandwidth) == pytest.approx(elements)
-
-
-@pytest.mark.parametrize("launch", [4e-6, 9e-6])
-def test_a_launch_from_cpp_is_a_share_of_one_from_python(launch):
     assert calculations.cpp_over_python(0.5 * launch, launch) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("threads", "blocks"), [(32, 2**20), (128, 2**18)])
-def test_blocks_are_counted_by_the_time_of_their_launch(threads, blocks):
-    started = calculated.DECLARED[f"blocks-of-{threads}-in-a-nanosecond"].function
-    assert started(time=1e-3) == pytest.approx(blocks / 1e6)
+    for threads, blocks in ((32, 2**20), (128, 2**18)):
+        started = calculated.DECLARED[f"blocks-of-{threads}-in-a-nanosecond"].function
+        assert started(time=1e-3) == pytest.approx(blocks / 1e6)
 
 
 def test_the_drawing_of_blocks_says_who_adds_what():
