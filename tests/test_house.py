@@ -80,8 +80,8 @@ DEARER = {
     "coalescing": (430, 180),
     "dispatch": (430, 190),
     "fusion": (725, 295),  # eleven statements of the ledger among its claims
-    "launches": (365, 215),
-    "memory_ladder": (605, 235),
+    "launches": (365, 210),
+    "memory_ladder": (600, 230),
     "occupancy": (445, 235),
     "profiling": (435, 230),
     "reflection": (530, 280),  # a map and a quiz; its experiment is the least of it

@@ -12,6 +12,7 @@ from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.limits import curves, rooflines
 from anatomy.figures.limits.placed import Placed, key, named, with_table
+from anatomy.judge.comparisons import rates
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
@@ -45,8 +46,8 @@ def sweep(table: Sequence[Row], ceilings: Ceilings) -> str:
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
         marks.append(one.mark(row["variant"] if row["fmas"] in (1, 16, 64, 1024) else ""))
-        low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
-        bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
+        moved, *ends = rates(row, "bytes")
+        bandwidth = units.rate(moved, "B/s", *ends)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
         lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
     head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
