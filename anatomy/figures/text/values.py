@@ -35,6 +35,8 @@ def shown(found: Found, row: rows.Row, column: str, spec: str, *, factor: bool =
         text = rows.speed_in_words(row, column)
     elif spec in (SPEED, FACTOR):
         text = rows.factor_in_words(row, column)
+    elif column == "verdict" and not spec:
+        text = rows.verdict_in_words(row)
     elif spec:
         text = units.format_value(value, spec) + rows.if_wide(row, column, spec)
     else:
