@@ -115,7 +115,8 @@
 
     function verdict(said) {
       const right = key();
-      if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
+      const open = fold.querySelector(".open") && "not settled by this machine, so without points";
+      if (right === undefined) return `You said ${spoken(said)}; ${open || "not measured yet"}.`;
       if (quiz) return `You said ${spoken(said)}, sure ${kept(name).sure} of 5: ${points(said) ? "right." : `wrong, it is ${right}.`}`;
       const why = otherSide(said, number(right, unit)) ? ", for the wrong side of 1" : "";
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points${why}.`;

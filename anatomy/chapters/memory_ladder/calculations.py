@@ -6,7 +6,7 @@ LATENCY = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s'
 L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
 
 
-@calculation("bytes-in-flight", unit="B", bandwidth="limit:read", latency=LATENCY)
+@calculation(unit="B", bandwidth="limit:read", latency=LATENCY)
 def bytes_in_flight(bandwidth: float, latency: float) -> float:
     """Little's law: bandwidth of reads from HBM times the latency of one such load."""
     return bandwidth * latency
@@ -15,19 +15,19 @@ def bytes_in_flight(bandwidth: float, latency: float) -> float:
 OF_16_MIB = 'memory_ladder.bandwidth."read by all"."16.0 MiB".rate'
 
 
-@calculation("one-fetch", unit="s", hbm="limit:read")
+@calculation(unit="s", hbm="limit:read")
 def one_fetch(hbm: float) -> float:
     """16 MiB over the bandwidth of HBM."""
     return 2**24 / hbm
 
 
-@calculation("eight-passes", unit="s", hbm="limit:read", l2=OF_16_MIB, sms="machine:sm_count")
+@calculation(unit="s", hbm="limit:read", l2=OF_16_MIB, sms="machine:sm_count")
 def eight_passes(hbm: float, l2: float, sms: float) -> float:
     """16 MiB over the bandwidth of HBM, and eight times for each SM over what all get of the L2."""
     return one_fetch(hbm) + eight_passes_from_hbm(l2, sms)
 
 
-@calculation("eight-passes-from-hbm", unit="s", hbm="limit:read", sms="machine:sm_count")
+@calculation(unit="s", hbm="limit:read", sms="machine:sm_count")
 def eight_passes_from_hbm(hbm: float, sms: float) -> float:
     """Eight times 16 MiB for each SM over the bandwidth of HBM."""
     return 8 * sms * 2**24 / hbm
