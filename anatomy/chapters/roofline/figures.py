@@ -25,6 +25,7 @@ NAMED += ("add, small", "matrix × vector", "attention")
 # One or two for each cause, in the order in which the text goes through these.
 CAUSES = ("relu", "add, small", "matmul, small", "AdamW, foreach", "sort", "cross_entropy")
 CAUSES += ("transposed copy", "softmax")
+DRAWN_FROM = 4  # FMAs: fewer lie on the slope as well, and would leave the bend no room
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 
@@ -45,7 +46,8 @@ def sweep(table: Sequence[Row], ceilings: Ceilings) -> str:
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        marks.append(one.mark(row["variant"] if row["fmas"] in (1, 16, 64, 1024) else ""))
+        if row["fmas"] >= DRAWN_FROM:
+            marks.append(one.mark(row["variant"] if row["fmas"] in (4, 16, 64, 1024) else ""))
         moved, *ends = rates(row, "bytes")
         bandwidth = units.rate(moved, "B/s", *ends)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
@@ -87,6 +89,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
     every, slope, _ = rooflines.roofs(ceilings)
     if copies:
         name = f"dashed: copy within the L2, {units.rate(copies, 'B/s', most=2)}"
+        slope |= {"name": f"solid: {slope['name']}"}
         slope |= {"steeper": {"bandwidth": copies, "name": name}}
     marks, lines = [], []
     for row in table:
