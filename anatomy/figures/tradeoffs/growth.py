@@ -45,6 +45,7 @@ def curve(
     labels: Mapping[str, str] | None = None,
     edges: Mapping[str, str] | None = None,
     ceiling: str | None = None,
+    even: bool = False,
     caption: str | None = None,
     **params: Any,
 ) -> str:
@@ -69,14 +70,14 @@ def curve(
         edges: Sizes that have an upright line: what each is called -> where it comes from, as the
             arguments of `anatomy.figures.curriculum.calculations.calculation`.
         ceiling: A limit of the machine that has a level line, such as `read`, where `y` is `rate`.
+        even: Of one series without a fit: both axes from 0, so that equal steps look equal.
 
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
     params = selectors(experiment, params, op, quantity)
-    wanted = Wanted(
-        x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond, labels=labels
-    )
+    chosen = {"op": op, "quantity": quantity, "where": where}
+    wanted = Wanted(x, y, series, **chosen, fit=fit, beyond=beyond, labels=labels, even=even)
     showing = current()
     found = showing.find(experiment, **params)
     told = {name: value_behind(showing, where) for name, where in (edges or {}).items()}
@@ -238,8 +239,12 @@ def _chart(
     )
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
     titles = (across, f"{up}{f', {unit}' if unit else ''}{_spread(wanted.y, every)}")
-    drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
-    named = f"{up}, on a logarithmic axis, over {across}, of {', '.join(drawn)}."
+    if wanted.even:
+        drawing = svg.Drawing("steps.staircase", (points, (), rules, titles))
+        named = f"{up} over {across}, of {', '.join(drawn)}."
+    else:
+        drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
+        named = f"{up}, on a logarithmic axis, over {across}, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
