@@ -115,7 +115,11 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
     by_name = {row["variant"]: line for row, line in zip(table, lines, strict=True)}
     some = [by_name[name] for name in CAUSES if name in by_name]
     drawn = with_table((every, slope, marks), "Operations on their roofs", head, lines)
-    return drawn + key(NAMED) + tables.listed(head, some, "What keeps some from their roofs")
+    return (
+        drawn
+        + key(NAMED, "The others are in the table.")
+        + tables.listed(head, some, "What keeps some from their roofs")
+    )
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:
