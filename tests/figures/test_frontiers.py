@@ -241,6 +241,13 @@ def test_the_line_falls_and_what_is_beaten_is_hollow(root, monkeypatch):
     assert titles[0].startswith("peak memory / control") and "95% interval" in titles[1]
 
 
+def test_what_a_count_expects_is_drawn_for_all_but_the_control(root, tmp_path, monkeypatch):
+    counted = changed(root, tmp_path, lambda row: row.update(product_ratio=1.25))
+    marks, *_ = drawn(counted, monkeypatch, **ONE, expected="product_ratio")
+    assert {mark.get("expected", mark["name"]) for mark in marks} == {1.25, "none, the control"}
+    assert not any("expected" in mark for mark in drawn(counted, monkeypatch, **ONE)[0])
+
+
 def test_the_control_is_drawn_once_for_all_series(root, monkeypatch):
     points, _, _, _, series, names = drawn(root, monkeypatch, **BY_DEPTH)
     assert [p["name"] for p in points if p["control"]] == ["none, the control"]
