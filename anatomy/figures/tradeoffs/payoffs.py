@@ -305,7 +305,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         upto, first = (label(wanted.x, known[at].x) for at in (last, last + 1))
         said = f"is shown to pay up to {name} {upto}; not from {first} on."
     elif yes and no:
-        said = f"is shown to pay at {name} {yes}; not at {no}"
+        said = f"is shown to pay at {name} {yes}; not shown at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
     elif known and {cell.word for cell in known} == {"slower"}:
         said = f"is slower at every {name} measured ({no})."
