@@ -17,7 +17,7 @@ TALL = {True: 330, False: 290}  # pixels, on a desk and on a phone
 BEFORE, AFTER = 0.07, 0.09  # free room at an axis' ends, as shares of what lies between them
 CAP = 7  # pixels: the ends of an interval
 CLOSE = 12  # pixels: marks of one variant no farther apart share their label
-OVER = 4  # pixels: marks of several variants no farther apart have theirs side by side
+OVER = 8  # pixels: marks of several variants no farther apart have theirs side by side
 Labels = Sequence[labels.Label]
 
 

@@ -268,8 +268,8 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     what = "it needs as much as the control" if counted else "break-even lies"
     within = "somewhere in it" if counted else "in it"
     straight = "if the ratio runs straight from point to point"
-    whose = f" of {ranges[0]['series']}" if len(ranges) == 1 and len(alike) > 1 else ""
-    key = [f"shaded: {what} {within}{whose}, at the dotted line {straight}"] * (len(ranges) == 1)
+    whose = f", for {ranges[0]['series']}" if len(ranges) == 1 and len(alike) > 1 else ""
+    key = [f"shaded{whose}: {what} {within}, at the dotted line {straight}"] * (len(ranges) == 1)
     key += [f"dotted: where {what}, {straight}"] * (len(ranges) > 1)
     unlike = "the same as the control" if counted else "no difference was shown"
     unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
