@@ -9,7 +9,8 @@ WAIT = ("wait_s", "wait_low_s", "wait_high_s")
 SHARES = {"wait_share": "ratio", "wait_share_low": "ratio_low", "wait_share_high": "ratio_high"}
 GAPS = ("gap_s", "gap_low_s", "gap_high_s")
 PRODUCT, BEHIND, LOOP, IDLE = "product ", "behind ", "loop ", "idle"
-NO_WAIT, PINNED = "no wait", "pinned"
+NO_WAIT = "no wait"
+PINNED = "pinned"
 # Lines that only queue a copy, as far as is known; the rest wait for what was queued before.
 QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
 
