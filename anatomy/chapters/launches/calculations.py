@@ -15,12 +15,17 @@ def elements_of_a_launch(launch: float, bandwidth: float) -> float:
     return round(launch * bandwidth / ADDED_BYTES, -4)
 
 
+def millions_of_a_launch(launch: float, bandwidth: float) -> float:
+    """The same in millions, to two digits."""
+    return float(f"{elements_of_a_launch(launch, bandwidth) / 1e6:.2g}")
+
+
 for end, kind in (("low", "fast"), ("high", "slow")):
     launch = OP.replace("per_launch_s", f"per_launch_{end}_s")
     of_end = calculation(
-        f"elements-of-a-{kind}-launch", unit="elements", launch=launch, bandwidth="limit:copy"
+        f"elements-of-a-{kind}-launch", unit="million", launch=launch, bandwidth="limit:copy"
     )
-    of_end(elements_of_a_launch)
+    of_end(millions_of_a_launch)
 
 
 @calculation(unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)

@@ -208,7 +208,7 @@ def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> st
             ends = [label(x, level[at][x]) for at in (0, -1)]
             body.append([tables.code(name), str(place), *ends, rows.ranged(middle, y)])
     up = rows.heading(y)
-    heads = [wanted.series, "#level", "#from", "#up to", f"#{up}"]
+    heads = [rows.heading(wanted.series), "#level", "#from", "#up to", f"#{up}"]
     key = "dashed: the levels, each of three sizes or more. Between two of them the line falls."
     said = f'<p class="key">{key} The interval is of the middle one.</p>'
     return figures.twin(said + tables.listed(heads, body, f"Levels of the {up}"), name="Levels")
@@ -301,7 +301,7 @@ def _exponents(fits: Fits, wanted: Wanted) -> str:
         note = note if fit.exact else f"no interval: it takes {LEAST_POINTS} sizes"
         stray, exponent = units.percent(fit.strays, 2), tables.figure(fit.median, *ends)
         body.append([tables.code(name), exponent, str(fit.points), stray, note])
-    heads = [wanted.series, "#exponent", "#sizes", "#farthest from the line", "note"]
+    heads = [rows.heading(wanted.series), "#exponent", "#sizes", "#farthest from the line", "note"]
     name = f"{rows.heading(wanted.y)} ∝ {rows.heading(wanted.x)} to this power"
     what = "The interval holds the noise and whatever is no power law."
     if counted:
@@ -322,7 +322,7 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
         lines.append([tables.code(name), label(x, row[x]), cost, *predicted, why])
     across, up = rows.heading(x), rows.heading(y)
     more = [f"#{rows.heading(wanted.fit)}"] if wanted.fit and wanted.fit not in FITS else []
-    heads = [wanted.series, f"#{across}", f"#{up}", *more, "why"]
+    heads = [rows.heading(wanted.series), f"#{across}", f"#{up}", *more, "why"]
     return _listed(heads, lines, f"{up} by {across}")
 
 
