@@ -85,7 +85,7 @@ def _step(row: Row, view: View, size: float) -> Step:
         time=row["median_s"] / size,
         low=row["low_s"] / size,
         high=row["high_s"] / size,
-        text=_digits(row, size),
+        text=digits(row, size),
         start=below["median_s"] / size if below else None,
         speed=_speed(over) if below else "",
         verdict=str(over.get("verdict") or "") if below else "",
@@ -117,7 +117,7 @@ def _speed(over: Row) -> str:
     return said.replace("× to", " to").replace("×)", ")")
 
 
-def _digits(row: Row, size: float) -> str:
+def digits(row: Row, size: float) -> str:
     """A time in units of `size`, with the digits that its interval pays for, three at most."""
     ends = (row[name] / size for name in ("median_s", "low_s", "high_s"))
     return units.ratio(*ends, most=units.PLAIN_DIGITS).removesuffix("×")
@@ -234,7 +234,12 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
     if step.speed:
         after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
         speed, end = step.speed, sheet.width - (SHARES if desk and step.share else 0)
-        if after + canvas.wide(speed, 11) > end:  # its interval is in the table as well
+        on_bar = (
+            not desk and abs(axis.at(step.start or step.time) - x) > canvas.wide(speed, 11) + 24
+        )
+        if (
+            after + canvas.wide(speed, 11) > end and not on_bar
+        ):  # the table has its interval as well
             speed = speed.split(" (")[0]
         room = canvas.wide(speed, 11)
         colour = BAD if slower else MUTED
@@ -244,6 +249,9 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
             if not slower and end - room < x + 9:
                 end = x - 14 - wide
                 _paper(sheet, end - room, y - 9, room)
+            elif not slower:  # a limit's line shows through the bar
+                sheet.box(end - room, y - 8, room, 16, fill=PAPER, round_=0)
+                sheet.box(end - room, y - 8, room, 16, fill=GOOD, opacity=0.24, round_=0)
             sheet.words(end, y + 4, speed, colour=ink, size=11, anchor="end")
         else:
             _paper(sheet, after - 1, y - 9, room)
