@@ -6,6 +6,7 @@ DECODING = 'ladder.decoding.decoding."{}".weight_bytes'
 GRAPH = 'ladder.decoding.decoding."5 bf16".'
 FP32 = 'ladder.training(width=1024, layers=2)."forward and backward"."0 fp32".'
 WIDE = 'ladder.training(width=4096, layers=2, budget_s=30)."forward and backward"."0 fp32".'
+UNFUSED = 'ladder.training(width=2048, layers=2)."forward and backward"."1 amp bf16".'
 MATMULS = 4  # of a layer: of qkv, out, up and down
 
 
@@ -75,7 +76,7 @@ def scores_read(batch: float, width: float, sequence: float, hbm: float) -> floa
     "unfused-attention-rate",
     unit="B/s",
     moved='ladder.traffic."forward and backward T=2048 H=32"."written out".dram_bytes',
-    attention='ladder.training(width=2048, layers=2)."forward and backward"."1 amp bf16".attention_s',
+    attention=UNFUSED + "attention_s",
 )
 def unfused_rate(moved: float, attention: float) -> float:
     """Bytes of both passes of one sequence of 2048 tokens with 32 heads, by the card's counters,
