@@ -27,7 +27,8 @@ occasions of one recording are a single draw of how hosts differ, while recordin
 different ones. Without that file, what one recording has is pooled.
 
 **What stays.** The figure is the newest occasion's. A verdict is kept where the wider interval
-still shows it, and is `undecided` else: none gets stronger. A row seen on one occasion keeps its
+still shows it, and is `undecided` else: none gets stronger. What every occasion found alike is kept
+beside it, for it is true of the machines that were there. A row seen on one occasion keeps its
 blocks' interval. After how many uses a cost is paid back is reckoned from blocks alone.
 """
 
@@ -47,7 +48,10 @@ from anatomy.table.intervals import Interval
 
 FIGURES = (*TIMES, *RATIOS)  # what is kept of an earlier occasion
 SHARE = 0.95  # of later figures that an interval is to hold
-COLUMNS = ("occasions", "occasion_medians_s", "occasion_ratios", "reach", "reach_mixed")
+COLUMNS = (
+    *("occasions", "occasion_medians_s", "occasion_ratios", "on_each_occasion"),
+    *("reach", "reach_mixed"),
+)
 # Class of rows -> column of a figure -> factor.
 Reach = Mapping[str, Mapping[str, float]]
 
@@ -140,6 +144,7 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
                 "occasion_ratios": [*ratios, row["ratio"]],
             }
             found["verdict"] = remaining(row.get("verdict"), low, high)
+            found["on_each_occasion"] = _on_each(row.get("verdict"), each.found)
         yield each.place, found
 
 
@@ -166,6 +171,12 @@ def remaining(verdict: str | None, low: float, high: float) -> str | None:
     within = max(intervals.size(low), intervals.size(high)) <= intervals.SAME_WITHIN
     shown = {"faster": high < 1.0, "slower": low > 1.0, "same": within}
     return verdict if shown.get(verdict, True) else "undecided"
+
+
+def _on_each(verdict: str | None, found: Sequence[Interval]) -> str | None:
+    """The newest occasion's verdict, if that is a direction in which the others' intervals lie."""
+    word = remaining(verdict, *span(found))
+    return word if word in ("faster", "slower") else None
 
 
 def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:

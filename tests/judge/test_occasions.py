@@ -323,3 +323,18 @@ def test_what_a_topic_reckons_knows_of_earlier_occasions():
 def test_a_row_without_a_time_is_paced_by_nobody():
     untimed = {"op": "matmul", "quantity": "gpu_warm", "variant": "too large"}
     assert "paced_by" not in judge.judged([*table(), untimed])[-1]
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.0, "faster"), (0.98, "faster"), (2.0, None), (100.0, None)]
+)
+def test_what_every_occasion_found_alike_is_kept_beside_an_open_verdict(factor, word):
+    rows = table()
+    before = earlier(rows)
+    before["ratio"][1] *= factor
+    before["ratio_low"][1] *= factor
+    before["ratio_high"][1] *= factor
+    reach = {"GPU": {"median_s": 9.0, "ratio": 9.0}}
+    known = Circumstances(earlier=[before], reach=lambda: reach)
+    found = judge.judged(rows, known)[1]
+    assert (found["verdict"], found["on_each_occasion"]) == ("undecided", word)
