@@ -22,6 +22,7 @@ INTERVAL = "95% interval, drawn where wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
+APART = 8.0  # pixels between two limits that can be told apart
 NEAR = 1.5  # the axis is drawn out to a tick that lies no farther before the shortest time
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
@@ -196,10 +197,14 @@ def _grid(
             x = axis.at(tick)
             sheet.line((x, top), (x, bottom), colour=LINE, thick=1)
             sheet.words(x, bottom + 15, f"{tick:g}", colour=MUTED, size=11, anchor="middle")
-    for at, (name, least) in enumerate(sorted(limits.items(), key=lambda each: each[1])):
-        x, line = axis.at(least), top - 6 - 14 * (len(limits) - 1 - at)
+    texts: dict[float, str] = {}  # of limits that lie on each other, one label
+    for name, least in sorted(limits.items(), key=lambda each: each[1]):
+        x, text = axis.at(least), f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)}"
+        near = next((other for other in texts if x - other < APART), x)
+        texts[near] = f"{texts[near]}, {text}" if near in texts else text
+    for at, (x, text) in enumerate(texts.items()):
+        line, text = top - 6 - 14 * (len(texts) - 1 - at), f"{text} {unit}"
         sheet.line((x, line + 4), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
-        text = f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)} {unit}"
         left = min(x - 4, sheet.width - canvas.wide(text, 11))
         sheet.box(left, line - 9, canvas.wide(text, 11), 12, fill=PAPER, round_=0)
         sheet.words(left, line, text, colour=MUTED, size=11)
