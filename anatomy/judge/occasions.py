@@ -4,8 +4,9 @@ Blocks of one run say how well that run was measured, and little of where a late
 recording keeps what earlier occasions found. Occasions are taken to be exchangeable: the next
 differs from those seen as these do from each other. There are few per row and many rows, so rows
 are pooled, by who paces them (`anatomy.judge.pace`), for hosts differ more than GPUs, and a ratio
-of what the host paces to what the GPU paces differs most; what is not known counts as that. All is
-reckoned in factors, for a slower host slows all by one.
+of what the host paces to what the GPU paces differs most; what is not known counts as that. Steps
+of which only the host's part is known, and is neither small nor most of them, are a class of their
+own. All is reckoned in factors, for a slower host slows all by one.
 
 **The interval** spans the intervals of all occasions, and on both sides a *reach* more, a factor
 that is common to a class. A row whose occasions differ much so has a wide interval, one that the
@@ -41,7 +42,7 @@ from typing import Any
 from anatomy.judge import replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Circumstances, Judged, Row
 from anatomy.judge.merging import NAMES
-from anatomy.judge.pace import GPU, HOST, MIXED, of_ratio
+from anatomy.judge.pace import EITHER, GPU, HOST, MIXED, class_of, of_ratio
 from anatomy.judge.replication import Replicated
 from anatomy.table import columns, intervals, units
 from anatomy.table.intervals import Interval
@@ -62,7 +63,7 @@ class Seen:
 
     row: Row = field(repr=False)  # of the newest occasion
     place: int  # of the row in its table
-    pace: str  # its class: `GPU`, `host`, or `MIXED` of a ratio
+    pace: str  # its class: `GPU`, `host`, `EITHER`, or `MIXED` of a ratio
     figure: str  # its column, `median_s` or `ratio`
     found: tuple[Interval, ...]  # oldest first
 
@@ -84,11 +85,11 @@ def span(found: Sequence[Interval], reach: float = 1.0) -> tuple[float, float]:
 def seen(rows: Sequence[Row], earlier: Sequence[Mapping[str, Sequence]]) -> Iterator[Seen]:
     """Every figure in a table that more than one occasion found, in the order of the rows. The rows
     are those of the newest; `earlier` has the `FIGURES` of each one before, oldest first."""
-    paces = {_called(row): row.get("paced_by") for row in rows}
+    paces = {_called(row): class_of(row) for row in rows}
     for place, row in enumerate(rows):
         if "paced_by" not in row:  # it has no time, or none yet
             continue
-        own, control = row["paced_by"], paces.get(_called(row, row.get("control")))
+        own, control = class_of(row), paces.get(_called(row, row.get("control")))
         for names, pace in ((TIMES, own or HOST), (RATIOS, of_ratio(own, control))):
             if names == RATIOS and row.get("role") == "again":  # it is the noise floor
                 continue
@@ -159,9 +160,9 @@ def _least(row: Row, found: Sequence[Interval], reach: Reach) -> float:
 
 
 def _factor(reach: Reach, pace: str, figure: str) -> float:
-    """How far figures of a class reach; as far as the host's, where no mixed ratio was seen."""
+    """How far figures of a class reach; where none of two paces was seen, as far as the host's."""
     found = reach.get(pace, {}).get(figure)
-    if found is None and pace == MIXED:
+    if found is None and pace in (MIXED, EITHER):
         found = reach.get(HOST, {}).get(figure)
     return found or 1.0
 
@@ -188,7 +189,7 @@ def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
     if not pairs:
         return found
     ratios = (over / under for over, under in pairs)
-    mixed = of_ratio(above.get("paced_by"), below.get("paced_by")) == MIXED
+    mixed = of_ratio(class_of(above), class_of(below)) == MIXED
     reach = max(row.get("reach_mixed" if mixed else "reach") or 1.0 for row in (above, below))
     low, high = span([found.interval, *(Interval(each, each, each) for each in ratios)], reach)
     return replace(found, interval=replace(found.interval, low=low, high=high))
