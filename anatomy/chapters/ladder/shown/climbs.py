@@ -239,12 +239,10 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
     if step.speed:
         after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
         speed, end = step.speed, sheet.width - (SHARES if desk and step.share else 0)
-        on_bar = (
-            not desk and abs(axis.at(step.start or step.time) - x) > canvas.wide(speed, 11) + 24
-        )
-        if (
-            after + canvas.wide(speed, 11) > end and not on_bar
-        ):  # the table has its interval as well
+        whole, bar = canvas.wide(speed, 11), abs((start or x) - x)
+        before = (start or x) - 8 if slower else x - 14 - wide  # a phone has room there, or on it
+        elsewhere = not desk and (before > whole or (bar > whole + 24 and not slower))
+        if after + whole > end and not elsewhere:  # the table has its interval as well
             speed = speed.split(" (")[0]
         room = canvas.wide(speed, 11)
         colour = BAD if slower else MUTED
