@@ -249,10 +249,10 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
         if not desk and after + room > sheet.width:
             ink = BAD if slower else INK  # it stands on the bar, or where that is short before it
             end = (start or x) - 8
-            if not slower and end - room < x + 9:
-                end = x - 14 - wide
+            if slower or end - room < x + 9:
+                end = before
                 _paper(sheet, end - room, y - 9, room)
-            elif not slower:  # a limit's line shows through the bar
+            else:  # a limit's line shows through the bar
                 sheet.box(end - room, y - 8, room, 16, fill=PAPER, round_=0)
                 sheet.box(end - room, y - 8, room, 16, fill=GOOD, opacity=0.24, round_=0)
             sheet.words(end, y + 4, speed, colour=ink, size=11, anchor="end")
