@@ -53,7 +53,7 @@ def best_of_the_run(flops: float, step: float, share: float) -> float:
     return flops / step / share
 
 
-@calculation("adamw-once", unit="s", weights=WIDE + "parameters", hbm="limit:copy")
+@calculation(unit="s", weights=WIDE + "parameters", hbm="limit:copy")
 def adamw_once(weights: float, hbm: float) -> float:
     """Bytes of one pass of AdamW in fp32 over the bandwidth of a copy: it reads weights, gradients
     and two averages, and writes all but the gradients."""

@@ -93,7 +93,10 @@ def concept_map(*, caption: str | None = None) -> str:
 
     def draw() -> str:
         there = {day: _address(showing, day) for day in CONCEPTS}
-        drawn = canvas.both(lambda sheet: _drawn(sheet, said, there), "Concepts and their days.")
+        drawn = canvas.both(
+            lambda sheet: (_mapped if sheet.width > 500 else _listed)(sheet, said, there),
+            "Concepts and their days.",
+        )
         head = ("from", "to", "#number", "what it says")
         lines = [
             [_name(each.start), _name(each.end), escape(number), escape(each.sense)]
@@ -121,9 +124,7 @@ def _name(day: int) -> str:
     return f"{escape(CONCEPTS[day][0])}, day {day}"
 
 
-def _drawn(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
-    if sheet.width < 500:
-        return _listed(sheet, said, there)
+def _mapped(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
     for arrow, number in said.items():
         (x0, y0), (x1, y1) = _ends(arrow)
         sheet.line((x0, y0), (x1, y1), arrow=True)
@@ -138,7 +139,6 @@ def _drawn(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) 
             sheet.words(x + BOX / 2, y + 16, name, size=11.5, anchor="middle", bold=True)
             sheet.words(x + BOX / 2, y + 31, f"day {day}", size=11, anchor="middle", colour=MUTED)
     sheet.space(2)
-    return None
 
 
 def _listed(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
@@ -163,11 +163,10 @@ def _place(day: int) -> tuple[float, float]:
 def _ends(arrow: Arrow) -> tuple[tuple[float, float], tuple[float, float]]:
     """Where an arrow leaves one concept and meets the other."""
     (x0, y0), (x1, y1) = _place(arrow.start), _place(arrow.end)
+    right = x1 > x0
     if y0 == y1:
-        right = x1 > x0
         return (x0 + BOX * right, y0 + HIGH / 2), (x1 + BOX * (not right), y1 + HIGH / 2)
-    if x0 == x1:
-        return (x0 + BOX / 2, y0 + HIGH), (x1 + BOX / 2, y1)
-    far = 0.9 if abs(x1 - x0) > PITCH else 0.7
-    lean = far if x1 > x0 else 1 - far
-    return (x0 + BOX * lean, y0 + HIGH), (x1 + BOX * (far if x1 < x0 else 1 - far), y1)
+    # On the side of a box that looks towards the other: the farther off, the nearer to its corner.
+    lean = 0.5 if x0 == x1 else 0.9 if abs(x1 - x0) > PITCH else 0.7
+    start = lean if right else 1 - lean
+    return (x0 + BOX * start, y0 + HIGH), (x1 + BOX * (1 - start), y1)

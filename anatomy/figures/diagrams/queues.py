@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import MUTED, QUIET, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -57,14 +56,8 @@ class Chain(NamedTuple):
         return f"{launch} to call an operation, {kernel} to run its kernel: {bound}"
 
 
-def queues(
-    experiment: str,
-    ops: Mapping[str, str],
-    *,
-    graph: bool = False,
-    caption: str | None = None,
-    **params: object,
-) -> str:
+@drawn_from()
+def queues(table: Sequence[Row], ops: Mapping[str, str], *, graph: bool = False) -> str:
     """How recorded chains begin, as the host launches their kernels and the GPU runs them; or all
     of each chain, and the same replayed as a CUDA graph, on one scale.
 
@@ -76,19 +69,14 @@ def queues(
     Args:
         ops: Chains of the recording -> their titles.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        ways = [LOOP, GRAPH] if graph else [LOOP]
-        shown = {title: _chains(found.recording.rows, op, ways) for op, title in ops.items()}
-        label = "Launches on the host and kernels on the GPU: " + "; ".join(
-            f"{title}, {each.words()}, {units.seconds(each.total_s)} in all"
-            for title, chains in shown.items()
-            for each in chains
-        )
-        return canvas.both(lambda sheet: _panels(sheet, shown, graph), f"{label}.")
-
-    return framing.exhibit(found, caption, draw)
+    ways = [LOOP, GRAPH] if graph else [LOOP]
+    shown = {title: _chains(table, op, ways) for op, title in ops.items()}
+    label = "Launches on the host and kernels on the GPU: " + "; ".join(
+        f"{title}, {each.words()}, {units.seconds(each.total_s)} in all"
+        for title, chains in shown.items()
+        for each in chains
+    )
+    return canvas.both(lambda sheet: _panels(sheet, shown, graph), f"{label}.")
 
 
 def _chains(table: Sequence[Row], op: str, ways: Sequence[str]) -> list[Chain]:
