@@ -314,7 +314,7 @@ def test_what_the_host_paces_names_its_cpu_under_the_figure():
     showing = synthetic.showing()
     found = showing.find("contiguity.bench")
     assert "Toy CPU" not in strips.under(showing, [found], "a table")
-    assert "rows marked host-paced follow the CPU: Toy CPU" in strips.under(
+    assert "what the host paces follows the CPU: Toy CPU" in strips.under(
         showing, [found], tables.times([{"variant": "a", "median_s": 1.0, "paced_by": "host"}])
     )
 

@@ -13,7 +13,6 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-USE = ("use_low_s", "use_high_s")  # the interval of the time of one use
 HABIT, HEAD = 27.0, 24.0  # pixels: a habit with its mark, and the heading of a group
 
 
@@ -67,7 +66,7 @@ def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> Price:
     value = row.get(habit.column)
     if units.missing(value) or value <= 0:
         raise BadParameter(f"{habit.op}, {habit.variant} has no positive {habit.column} to draw.")
-    ends = [row.get(name) for name in rows.INTERVALS.get(habit.column, USE)]
+    ends = [row.get(name) for name in rows.INTERVALS.get(habit.column, ())]
     undecided = row.get("verdict") == "undecided"
     if undecided:  # the verdict's interval is that of the ratio, wider than that of one use
         own = rows.select(table, op=habit.op)

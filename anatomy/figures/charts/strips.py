@@ -51,7 +51,7 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     line += "" if one else f", {len(ids)} recordings"
     line += spans.stale(*there.values())
     if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
-        line += f" · rows marked {PACED} follow the CPU: {escape(cpu)}"
+        line += f" · what the host paces follows the CPU: {escape(cpu)}"
     if SPANS not in showing.said_once and (axis := _IN_AXIS.search(body)):
         showing.said_once.add(SPANS)
         line += f" · {axis[0]}, {_cards(recordings)}: {SPANS.format(showing.link_to(WIDENED))}"
