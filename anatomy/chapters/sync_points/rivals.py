@@ -58,7 +58,7 @@ def rivals(table: Sequence[Row], *, sides: Sequence[int], line: str = "t.item()"
     waits = [tables.lighter(units.seconds_range(*(row[w] for w in WAITS))) for row in seen]
     lines.append(["measured", *waits])
     heads = ["the line adds", *(f"#side {side}" for side in sides)]
-    return tables.listed(heads, lines, f"What {line} adds to an iteration")
+    return tables.listed(heads, lines, f"What {line} adds to an iteration", "abreast")
 
 
 @drawn_from()
