@@ -11,7 +11,7 @@ from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 ENDS = "accumulate"  # the kind of what ends the graph at a weight: no page counts it as a node
-TALL, DEEP = 74.0, 40.0  # pixels of the longest time on the CPU, and on the GPU
+TALL, DEEP = 92.0, 40.0  # pixels of the longest time on the CPU, and on the GPU
 NAMED = 5  # so many kinds of nodes, those that take the CPU longest, have their name over a bar
 # Kinds of nodes as the census has them -> what they are called, and their colour.
 KINDS = {
@@ -63,7 +63,7 @@ def _totals(nodes: Sequence[Row]) -> str:
 def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
     cpu = max(row["host_s"] for nodes in named.values() for row in nodes)
     gpu = max(row.get("device_s") or 0.0 for nodes in named.values() for row in nodes)
-    left, many = 64.0, max(map(len, named.values()))
+    left, many = 78.0, max(map(len, named.values()))
     per_s = min(TALL / cpu, DEEP / gpu) if gpu else TALL / cpu
     tall = cpu * per_s
     step = (sheet.width - left - 2) / many
