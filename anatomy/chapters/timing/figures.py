@@ -1,7 +1,8 @@
 """One callable timed again and again: its samples in order, and how far equals differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from anatomy.chapters.timing.judged import HALF, windows
 from anatomy.figures import framing, tables
@@ -53,12 +54,21 @@ def in_order(*, caption: str | None = None) -> str:
         if not table:
             return spans.gap_because(found.recording.rows[0].get("note") or "not measured")
         label = f"Medians of {HALF} samples over the median of all, in order."
-        return canvas.both(lambda sheet: _panels(sheet, table), label)
+        capped = _capped(found.recording.data.get("conditions") or {})
+        return canvas.both(lambda sheet: _panels(sheet, table, capped), label)
 
     return framing.exhibit(found, caption, draw)
 
 
-def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
+def _capped(conditions: Mapping[str, Any]) -> float:
+    """Seconds for which the card's power cap held the clock down meanwhile; 0 where none counted."""
+    before, after = (conditions.get(when) or {} for when in ("before", "after"))
+    spent = ((each.get("throttle") or {}).get("power_cap") for each in (before, after))
+    first, last = (each or 0 for each in spent)
+    return max(0, last - first) * 1e-9  # counted in nanoseconds
+
+
+def _panels(sheet: Canvas, table: Sequence[rows.Row], capped: float) -> None:
     for row in table:
         samples = row["samples_s"]
         each = [median(dozen) / median(samples) for dozen in windows(samples, HALF)]
@@ -79,3 +89,6 @@ def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
         sheet.line(*points, colour=GOOD, thick=2)
         sheet.space(top + HIGH + 8 - sheet.height)
     sheet.words(LEFT, sheet.height + 12, "in the order they were taken →", size=11, colour=MUTED)
+    if capped:
+        said = f"The power cap held the clock down for {units.seconds(capped, most=2)} of it."
+        sheet.words(LEFT, sheet.height + 16, said, size=11, colour=MUTED)
