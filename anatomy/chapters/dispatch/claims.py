@@ -61,13 +61,13 @@ def python_doubles_a_call(calls: Table) -> Finding:
 
 @claim(
     CALLS,
-    statement="A view launches nothing, and costs the CPU a third of an addition or more.",
+    statement="A view launches nothing, and costs the CPU less than a third of an addition.",
     topic="dispatcher",
 )
-def a_view_is_a_call_too(calls: Table) -> Finding:
-    """`x.view(1)` takes the CPU at least a third of what `torch.add(x, y)` takes it."""
+def a_view_is_cheap(calls: Table) -> Finding:
+    """`x.view(1)` takes the CPU at most a third of what `torch.add(x, y)` takes it."""
     over, seen = calls.beside_control("x.view(1)", op=ONE)
-    return answer(over.at_least(1 / 3), seen, over)
+    return answer(over.at_most(1 / 3), seen, over)
 
 
 @claim(
