@@ -22,13 +22,13 @@ def falling_through_is_free(calls: Table) -> Finding:
 
 @claim(
     CALLS,
-    statement="Recording a node for the backward pass makes a small call a tenth dearer or more.",
+    statement="Recording a node for the backward pass less than doubles a small call's time.",
     topic="dispatcher",
 )
-def recording_costs_a_tenth(calls: Table) -> Finding:
-    """An addition of a tensor that requires a gradient takes the CPU 1.1 times as long or more."""
+def recording_costs_less_than_a_call(calls: Table) -> Finding:
+    """An addition of a tensor that requires a gradient takes the CPU at most twice as long."""
     over, seen = calls.beside_control("requires_grad", op=ONE)
-    return answer(over.at_least(1.1), seen, over)
+    return answer(over.at_most(2.0), seen, over)
 
 
 @claim(
@@ -45,17 +45,17 @@ def inference_mode_makes_calls_cheaper(calls: Table) -> Finding:
 
 @claim(
     CALLS,
-    statement="Python among the dispatch keys makes a small call twice as dear or more.",
+    statement="Python among the dispatch keys makes a small call dearer.",
     topic="dispatcher",
 )
-def python_doubles_a_call(calls: Table) -> Finding:
+def python_makes_calls_dearer(calls: Table) -> Finding:
     """An addition of a subclass, in a dispatch mode, and as a custom operator: each takes the CPU
-    twice as long as a plain one, or longer."""
+    longer than a plain one."""
     cases = Cases()
     for way in IN_PYTHON:
         with cases.at(way=way) as case:
             over, _ = calls.beside_control(way, op=ONE)
-            case(over.at_least(2.0), over, f"{way} {over.text}")
+            case(over.says("slower"), over, f"{way} {over.text}")
     return cases.finding(f"Over a plain addition: {cases.said()}.")
 
 
@@ -72,10 +72,10 @@ def a_view_is_cheap(calls: Table) -> Finding:
 
 @claim(
     CALLS,
-    statement="One call for many tensors costs the CPU at most half of a call for each.",
+    statement="One call for many tensors costs the CPU at most two thirds of a call for each.",
     topic="dispatcher",
 )
 def one_call_for_many_is_cheaper(calls: Table) -> Finding:
-    """A tensor more in `torch._foreach_add` takes the CPU at most half of a call of `torch.add`."""
+    """A tensor more in `torch._foreach_add` takes the CPU two thirds of a `torch.add` at most."""
     over, seen = calls.beside_control("torch._foreach_add", op=ONE)
-    return answer(over.at_most(0.5), seen, over)
+    return answer(over.at_most(2 / 3), seen, over)
