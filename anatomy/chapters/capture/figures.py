@@ -13,7 +13,7 @@ from anatomy.judge import rows
 from anatomy.record.showing import current
 
 BRANCH = "if on a tensor"
-# Outcome -> a word for it in a narrow column, and the verdict whose mark and tone it has.
+# Outcome -> a word for it in a narrow column, and the verdict whose tone and mark it has.
 CHIPS = {
     "right": ("right", "holds"),
     "graph break": ("break", "holds in part"),
@@ -22,6 +22,7 @@ CHIPS = {
     "print lost": ("no print", "fails"),
     "error": ("error", "inconclusive"),
 }
+STOPPED = "■"  # the mark of an error: a question mark says of verdicts that they are open
 LANE, BOX = 58.0, 24.0  # pixels: of a way, and of a piece of its graph
 
 
@@ -113,6 +114,7 @@ def outcomes(*, caption: str | None = None) -> str:
 def _chip(row: rows.Row) -> str:
     word, like = CHIPS[row["outcome"]]
     mark, kind = tables.CHIPS[like]
+    mark = STOPPED if word == "error" else mark
     told = ": ".join(filter(None, (_said(row), row.get("error"))))
     inside = f'<span class="mark" aria-hidden="true">{mark}</span>{word}'
     return f'<span class="chip {kind}" title="{escape(told)}">{inside}</span>'

@@ -4,17 +4,18 @@ from anatomy.chapters.fusion.requirements import MATRIX, SIDE
 from anatomy.figures.curriculum.calculations import calculation
 
 
-def _long_over_short(op: str, name: str) -> None:
-    rows = {n: f'fusion.chains.{op}."compiled, {n}".median_s' for n in (1, 32)}
+def _long_over_short(op: str, length: int) -> None:
+    rows = {n: f'fusion.chains.{op}."compiled, {n}".median_s' for n in (1, length)}
 
-    @calculation(name, unit="x", long=rows[32], short=rows[1])
+    @calculation(f"fused-{op}-{length}-over-1", unit="x", long=rows[length], short=rows[1])
     def over(long: float, short: float) -> float:
-        """Time of the compiled chain of 32 over that of one operation, compiled."""
+        """Time of a compiled chain over that of one of its operations, compiled."""
         return long / short
 
 
-_long_over_short("multiplications", "fused-multiplications-32-over-1")
-_long_over_short("cosines", "fused-cosines-32-over-1")
+_long_over_short("multiplications", 32)
+_long_over_short("cosines", 2)
+_long_over_short("cosines", 32)
 
 
 @calculation("gate-at-a-copys-rate", unit="s", copy="limit:copy")

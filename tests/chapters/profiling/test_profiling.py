@@ -172,5 +172,4 @@ def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
 
 def test_exercises_are_calculated():
     assert calculations.trace_of_ten_thousand_steps(3e5) == pytest.approx(3e9)
-    assert calculations.faster_without_idling(0.75) == pytest.approx(4)
     assert calculations.gaps(0.75, 4e-3) == pytest.approx(3e-3)
