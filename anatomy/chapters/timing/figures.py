@@ -61,7 +61,7 @@ def in_order(*, caption: str | None = None) -> str:
 
 
 def _capped(conditions: Mapping[str, Any]) -> float:
-    """Seconds for which the card's power cap held the clock down meanwhile; 0 where none counted."""
+    """Seconds for which the power cap held the clock down meanwhile; 0 where none were counted."""
     before, after = (conditions.get(when) or {} for when in ("before", "after"))
     spent = ((each.get("throttle") or {}).get("power_cap") for each in (before, after))
     first, last = (each or 0 for each in spent)
