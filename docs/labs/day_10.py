@@ -14,8 +14,9 @@
 # # What does it cost to read one number from the GPU?
 #
 # `loss.item()` waits until the GPU has come to the end of its queue. Is that dear? Only for a loop in which the CPU
-# is ahead: its lead is gone in each step. You measure one that is ahead and one that may not be. The ideas are those
-# of [day 10](../curriculum/day_10.md).
+# is ahead: its lead is gone in each step. That of a large model is
+# [[sync_points.training_loop.large."item each step".ratio | speed]] here. The ideas are those of
+# [day 10](../curriculum/day_10.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -68,8 +69,8 @@ loops.show(
 # %% [markdown]
 # <details><summary>Which loop can lose something?</summary>
 #
-# One in which the CPU needs clearly less to ask for a step than the step takes: only there is it ahead. In the
-# other the GPU waits for the CPU with or without a readback, and what is added is within the noise or is the
+# One in which the CPU needs clearly less to ask for a step than the step takes: only there is it ahead. In
+# any other the GPU waits for the CPU with or without a readback, and what is added is within the noise or is the
 # price of the call itself. Of loops that are ahead, the one with the least lead feels it most.
 #
 # </details>
