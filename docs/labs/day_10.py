@@ -14,7 +14,7 @@
 # # What does it cost to read one number from the GPU?
 #
 # `loss.item()` waits until the GPU has come to the end of its queue. Is that dear? Only for a loop in which the CPU
-# is ahead: its lead is gone in each step. That of a large model is
+# is ahead: its lead is gone in each step. The loop of a large model is
 # [[sync_points.training_loop.large."item each step".ratio | speed]] here. The ideas are those of
 # [day 10](../curriculum/day_10.md).
 

@@ -90,5 +90,5 @@ def _panels(sheet: Canvas, table: Sequence[rows.Row], capped: float) -> None:
         sheet.space(top + HIGH + 8 - sheet.height)
     sheet.words(LEFT, sheet.height + 12, "in the order they were taken →", size=11, colour=MUTED)
     if capped:
-        said = f"The power cap held the clock down for {units.seconds(capped, most=2)} of it."
+        said = f"Meanwhile the power cap held the clock down for {units.seconds(capped, most=2)}."
         sheet.words(LEFT, sheet.height + 16, said, size=11, colour=MUTED)
