@@ -112,7 +112,8 @@
 
     function verdict(said) {
       const right = key();
-      if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
+      const open = fold.querySelector(".open") && "not settled by this machine, so without points";
+      if (right === undefined) return `You said ${spoken(said)}; ${open || "not measured yet"}.`;
       if (quiz) return `You said ${spoken(said)}, sure ${kept(name).sure} of 5: ${points(said) ? "right." : `wrong, it is ${right}.`}`;
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];

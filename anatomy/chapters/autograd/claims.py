@@ -7,7 +7,7 @@ from itertools import product
 
 from anatomy.claims import IN_PART, Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.cases import between
-from anatomy.claims.table import Table, trusted
+from anatomy.claims.table import Table, known, trusted
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -26,9 +26,7 @@ NOT_LISTED = "no kernels were listed"
 
 def _count(row: Row, column: str = "nodes") -> int:
     """What was counted of a row, or Unmeasured with the reason why it was not."""
-    if units.missing(row.get(column)):
-        raise Unmeasured(row.get("note") or "it could not be run")
-    return row[column]
+    return known(row, column, "it could not be run")
 
 
 def _by_count(counts: Iterable[tuple[object, str]], between: str = ", ") -> str:

@@ -1,14 +1,12 @@
 """What each node of a backward graph takes: CPU time above a line, GPU time below it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from anatomy.chapters.autograd.nodegraphs import short
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge.rows import Row, select
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -24,9 +22,8 @@ KINDS = {
 }
 
 
-def node_costs(
-    experiment: str, *, graphs: Mapping[str, str], caption: str | None = None, **params: Any
-) -> str:
+@drawn_from()
+def node_costs(table: Sequence[Row], *, graphs: Mapping[str, str]) -> str:
     """The nodes of graphs in the order in which the backward pass visits them, each with its CPU
     time and the time of its kernels; CPU and GPU have a scale each, up to their longest time.
 
@@ -36,14 +33,9 @@ def node_costs(
         experiment: One with rows as `autograd_graph.nodes` has them.
         graphs: Op of each graph shown -> what it is called.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        named = {title: visited(found.recording.rows, op) for op, title in graphs.items()}
-        label = "; ".join(f"{title}: {_said(nodes)}" for title, nodes in named.items())
-        return canvas.both(lambda sheet: _drawn(sheet, named), f"Backward node by node. {label}.")
-
-    return framing.exhibit(found, caption, draw)
+    named = {title: visited(table, op) for op, title in graphs.items()}
+    label = "; ".join(f"{title}: {_said(nodes)}" for title, nodes in named.items())
+    return canvas.both(lambda sheet: _drawn(sheet, named), f"Backward node by node. {label}.")
 
 
 def visited(table: Sequence[Row], op: str) -> list[Row]:

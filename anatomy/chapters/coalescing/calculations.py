@@ -3,7 +3,7 @@
 from anatomy.figures.curriculum.calculations import calculation
 
 
-@calculation("time-of-every-eighth", unit="s", bandwidth="limit:read")
+@calculation(unit="s", bandwidth="limit:read")
 def time_of_every_eighth(bandwidth: float) -> float:
     """One float of each sector of 1 GiB: all of its sectors move."""
     return 2**30 / bandwidth

@@ -7,7 +7,7 @@ ROW = f'{SMALL}."CPU and GPU"'
 OFF = f'{SMALL}."no profiler"'
 
 
-@calculation("trace-of-ten-thousand-steps", unit="B", size=f"{ROW}.trace_bytes")
+@calculation(unit="B", size=f"{ROW}.trace_bytes")
 def trace_of_ten_thousand_steps(size: float) -> float:
     """Bytes of one step's Chrome trace, times 10,000."""
     return 10_000 * size

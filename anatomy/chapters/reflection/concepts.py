@@ -57,62 +57,36 @@ class Arrow(NamedTuple):
     unit: str = ""
 
 
-ASKED = 'dispatch.calls."one call"."torch.add"'
-FMAS = 'roofline.intensity."1024 FMAs"'
-WAIT = 'synchronizations.costs."step 5 x 1024"."item each step"'
-LAYER = 'roofline.first_layer."small layer"."eager bf16"'
-CHASE = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB"'
-APART = 'coalescing.strides."one of each"."stride 16"'
-STEP = 'compilation.map."training C=256 T=256".eager'
-CUT = 'compilation.breaks."large elementwise"'
-NO_WAIT = 'timing.ways.GEMM."perf_counter, no wait"'
-READ = 'sync_points.training_loop.large."item each step"'
+ASKED = 'dispatch.calls."one call"."torch.add".median_s'
+FMAS = 'roofline.intensity."1024 FMAs".rate'
+RIDGE = 'roofline.intensity."1 FMA".ridge'
+RELU = "roofline.operations.elementwise.relu.share"
+WAIT = 'synchronizations.costs."step 5 x 1024"."item each step".wait_s'
+LAYER = 'roofline.first_layer."small layer"."eager bf16".median_s'
+CHASE = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s'
+APART = 'coalescing.strides."one of each"."stride 16".rate'
+IDLE = 'compilation.map."training C=256 T=256".eager.gap_share'
+CUT = 'compilation.breaks."large elementwise"."1 break".ratio | x'
+NO_WAIT = 'timing.ways.GEMM."perf_counter, no wait".median_s'
+READ = 'sync_points.training_loop.large."item each step".ratio | x'
 WRITTEN_OUT = 'compilation.layers."training written out, bf16, C=1024 B=32 T=1024".eager'
+COUNT = f"{WRITTEN_OUT}.kernels_per_call | .0f"
 ARROWS = (
     Arrow(1, 2, "limit:matmul bf16", "what the chip could do in bf16: its SMs say how"),
-    Arrow(1, 3, f"{LAYER}.median_s", "time of a small layer, which waits for its launches"),
-    Arrow(
-        2, 4, f"{CHASE}.latency_s", "a load from HBM: other warps fill the time, a cache saves it"
-    ),
-    Arrow(2, 6, f"{FMAS}.rate", "bare multiply-adds of the FP32 units: one side of the ridge"),
-    Arrow(4, 5, f"{APART}.rate", "what arrives of every sixteenth float: memory moves in pieces"),
+    Arrow(1, 3, LAYER, "time of a small layer, which waits for its launches"),
+    Arrow(2, 4, CHASE, "a load from HBM: other warps fill the time, a cache saves it"),
+    Arrow(2, 6, FMAS, "bare multiply-adds of the FP32 units: one side of the ridge"),
+    Arrow(4, 5, APART, "what arrives of every sixteenth float: memory moves in pieces"),
     Arrow(4, 6, "limit:copy", "what a copy moves in a second: the other side of the ridge"),
-    Arrow(
-        6, 7, 'roofline.intensity."1 FMA".ridge', "where both meet, by a sweep: the roof's corner"
-    ),
-    Arrow(
-        7,
-        13,
-        "roofline.operations.elementwise.relu.share",
-        "a ReLU's share of its roof: near it only fewer bytes help, and fusion saves bytes",
-    ),
-    Arrow(
-        3, 9, f"{ASKED}.median_s", "to ask for an addition from Python: a launch is a part of it"
-    ),
-    Arrow(9, 10, f"{WAIT}.wait_s", "what one value adds to a step that asks ahead: a lead is lost"),
-    Arrow(9, 12, f"{STEP}.gap_share", "of a small step the GPU waits for calls: a graph asks once"),
-    Arrow(
-        12,
-        13,
-        f'{CUT}."1 break".ratio | x',
-        "a chain cut once, over the whole: nothing fuses across",
-    ),
-    Arrow(
-        8, 10, f"{NO_WAIT}.median_s", "a GEMM by a clock that does not wait: to know, you must wait"
-    ),
-    Arrow(
-        10,
-        11,
-        f"{READ}.ratio | x",
-        "a loop that waits each step, over one without: a trace says where",
-    ),
-    Arrow(
-        11,
-        13,
-        f"{WRITTEN_OUT}.kernels_per_call | .0f",
-        "kernels that a profile counts in a layer's training step: which could be one?",
-        " kernels",
-    ),
+    Arrow(6, 7, RIDGE, "where both meet, by a sweep: the roof's corner"),
+    Arrow(7, 13, RELU, "a ReLU's share of its roof: only fewer bytes help, so fuse"),
+    Arrow(3, 9, ASKED, "to ask for an addition from Python: a launch is a part of it"),
+    Arrow(9, 10, WAIT, "what one value adds to a step that asks ahead: a lead is lost"),
+    Arrow(9, 12, IDLE, "of a small step the GPU waits for calls: a graph asks once"),
+    Arrow(12, 13, CUT, "a chain cut once, over the whole: nothing fuses across"),
+    Arrow(8, 10, NO_WAIT, "a GEMM by a clock that does not wait: to know, you must wait"),
+    Arrow(10, 11, READ, "a loop that waits each step, over one without: a trace says where"),
+    Arrow(11, 13, COUNT, "in a layer's step, by a profile: which could be one?", " kernels"),
 )
 
 
@@ -211,12 +185,11 @@ def _place(day: int, grid: Grid) -> tuple[float, float]:
 def _ends(arrow: Arrow, grid: Grid) -> tuple[tuple[float, float], tuple[float, float]]:
     """Where an arrow leaves one concept and meets the other."""
     (x0, y0), (x1, y1) = _place(arrow.start, grid), _place(arrow.end, grid)
-    box, high = grid.box, grid.high
+    right = x1 > x0
     if y0 == y1:
-        right = x1 > x0
-        return (x0 + box * right, y0 + high / 2), (x1 + box * (not right), y1 + high / 2)
-    if x0 == x1:
-        return (x0 + box / 2, y0 + high), (x1 + box / 2, y1)
-    far = 0.9 if abs(x1 - x0) > grid.pitch else 0.7
-    lean = far if x1 > x0 else 1 - far
-    return (x0 + box * lean, y0 + high), (x1 + box * (far if x1 < x0 else 1 - far), y1)
+        middle = grid.high / 2
+        return (x0 + grid.box * right, y0 + middle), (x1 + grid.box * (not right), y1 + middle)
+    # On the side of a box that looks towards the other: the farther off, the nearer to its corner.
+    lean = 0.5 if x0 == x1 else 0.9 if abs(x1 - x0) > grid.pitch else 0.7
+    start = lean if right else 1 - lean
+    return (x0 + grid.box * start, y0 + grid.high), (x1 + grid.box * (1 - start), y1)

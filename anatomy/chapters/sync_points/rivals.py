@@ -2,12 +2,11 @@
 iteration beside its two lines once."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 EXPLANATIONS = (
@@ -28,14 +27,8 @@ def added(table: Sequence[Row], side: int, line: str) -> tuple[float, float, flo
     return reading, kernel, reading + min(one(f"behind {side}", "queue"), kernel)
 
 
-def rivals(
-    experiment: str,
-    *,
-    sides: Sequence[int],
-    line: str = "t.item()",
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from()
+def rivals(table: Sequence[Row], *, sides: Sequence[int], line: str = "t.item()") -> str:
     """A table: what each explanation says that the line adds at each size, and what it added.
 
         rivals("sync_points.bench", sides=[512, 1728])
@@ -45,49 +38,33 @@ def rivals(
         sides: Of the matmuls.
         line: The line that waits, a variant of the loop.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        table = found.recording.rows
-        said = zip(*(added(table, side, line) for side in sides), strict=True)
-        lines = [
-            [name, *(units.seconds(time, most=3) for time in times)]
-            for name, times in zip(EXPLANATIONS, said, strict=True)
-        ]
-        seen = (rows.select(table, op=f"loop {side}", variants=[line])[0] for side in sides)
-        lines.append(["<b>measured</b>", *(units.seconds(row["wait_s"], most=3) for row in seen)])
-        heads = ["the line adds", *(f"#side {side}" for side in sides)]
-        return tables.listed(heads, lines, f"What {line} adds to an iteration")
-
-    return framing.exhibit(found, caption, draw)
+    said = zip(*(added(table, side, line) for side in sides), strict=True)
+    lines = [
+        [name, *(units.seconds(time, most=3) for time in times)]
+        for name, times in zip(EXPLANATIONS, said, strict=True)
+    ]
+    seen = (rows.select(table, op=f"loop {side}", variants=[line])[0] for side in sides)
+    lines.append(["<b>measured</b>", *(units.seconds(row["wait_s"], most=3) for row in seen)])
+    heads = ["the line adds", *(f"#side {side}" for side in sides)]
+    return tables.listed(heads, lines, f"What {line} adds to an iteration")
 
 
-def once_and_again(
-    experiment: str,
-    *,
-    sides: Sequence[int],
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from()
+def once_and_again(table: Sequence[Row], *, sides: Sequence[int]) -> str:
     """A table: a matmul and `.item()` once, with an empty queue, beside an iteration of a loop of
     both, and their quotient on each occasion. A host that was slow on one of them was slow for
     both, so the quotients can lie closer together than the times.
 
         once_and_again("sync_points.bench", sides=[512, 1728])
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        table, lines = found.recording.rows, []
-        for side in sides:
-            (once,) = rows.select(table, op=f"behind {side}", variants=["queue, item"])
-            (again,) = rows.select(table, op=f"loop {side}", variants=["t.item()"])
-            shares = [units.significant(share) for share in quotients(once, again)]
-            lines.append([str(side), tables.time(once), tables.time(again), ", ".join(shares)])
-        heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once, each occasion"]
-        return tables.listed(heads, lines, "Two lines once, and in a loop")
-
-    return framing.exhibit(found, caption, draw)
+    lines = []
+    for side in sides:
+        (once,) = rows.select(table, op=f"behind {side}", variants=["queue, item"])
+        (again,) = rows.select(table, op=f"loop {side}", variants=["t.item()"])
+        shares = [units.significant(share) for share in quotients(once, again)]
+        lines.append([str(side), tables.time(once), tables.time(again), ", ".join(shares)])
+    heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once, each occasion"]
+    return tables.listed(heads, lines, "Two lines once, and in a loop")
 
 
 def quotients(once: Row, again: Row) -> list[float]:

@@ -20,7 +20,6 @@ from anatomy.chapters.roofline import (
 from anatomy.chapters.roofline.first_layer import in_one_call, layer
 from anatomy.figures.curriculum import calculations as calculated
 from anatomy.judge import limits
-from anatomy.parts import cuda_kernels
 from anatomy.record import recording, showing
 from anatomy.record.declare import load
 from anatomy.record.requirements import Capacity
@@ -112,8 +111,7 @@ def test_the_kernel_does_so_many_multiply_adds_on_each_element(fmas):
     assert (y[1024:] == 7.0).all()
 
 
-def test_the_sweep_checks_each_number_of_fmas_and_counts_it(monkeypatch):
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
+def test_the_sweep_checks_each_number_of_fmas_and_counts_it(kernels_on_cpu):
     with made_up_time():
         found = operations.chained(4096, CPU, 6, 0.02)
     assert list(found.fmas) == [*requirements.FMAS, 1]

@@ -4,17 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from anatomy import claims
 from anatomy.chapters.sync_points import requirements
 from anatomy.chapters.sync_points.claims.sync_points import crossing
 from anatomy.chapters.sync_points.lines import ITEM, SYNC
 from anatomy.claims import FAILS, HOLDS, INCONCLUSIVE, NOT_MEASURABLE
 from tests.chapters.sync_points.sync_points_rows import bench, events, kernel_s, training_loop
-from tests.fakes import synthetic
-
-
-def verdict(root: Path, name: str) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root), name)
+from tests.fakes.verdicts import verdict
 
 
 def edited(root: Path, change) -> Path:

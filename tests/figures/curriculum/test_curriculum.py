@@ -110,7 +110,7 @@ def none_declared(monkeypatch):
 
 @pytest.fixture
 def declared(none_declared):
-    @calculation("two", unit="s", one="limit:copy", sms="machine:sm_count", each=ROW)
+    @calculation(unit="s", one="limit:copy", sms="machine:sm_count", each=ROW)
     def two(one: float, sms: float, each: float) -> float:
         """Some time."""
         return each * sms + 0 * one

@@ -272,15 +272,12 @@ def _gap(size: tuple[Measured, Measured, Row]) -> str:
     )
 
 
-@claim(
-    BENCH,
-    statement="Where the GPU is the bottleneck, what a readback takes of an iteration falls as the "
-    "kernel grows, from more than half to less than a hundredth.",
-    topic="sync points",
-    measures="share of an iteration that a readback takes",
-)
+@claim(BENCH, topic="sync points", measures="share of an iteration that a readback takes")
 def readback_share_falls(bench: Table) -> Finding:
-    """Of the sizes that leave the GPU no pause: over half at the first, under 1 % at the last.
+    """Where the GPU is the bottleneck, what a readback takes of an iteration falls as the kernel
+    grows, from more than half to less than a hundredth.
+
+    Of the sizes that leave the GPU no pause: over half at the first, under 1 % at the last.
 
     With *q* to queue a kernel, *k* for the kernel and *r* for the line, the share is
     (q + r) / (q + k + r): over half at k = q, and falling from there on. At k = q either side may
