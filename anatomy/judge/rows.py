@@ -241,8 +241,8 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     its interval where that is `WIDE`: `8.0× faster (5.3× to 12×)`. `as fast` of `same` alone. Of
     `undecided` what the interval leaves open and no direction: `about as fast (within 4%)`, or `not
     clearly faster or slower (0.82× to 1.3× the time)`; where every occasion found one direction,
-    that, and what another machine may show: `1.2× slower on each of 3 occasions (elsewhere 0.8× to
-    1.9×)`. In `short`, for a label of a drawing, a decided ratio is its figure alone, and
+    that, and what another machine may show: `1.2× slower on each of 3 occasions (elsewhere perhaps
+    0.8× to 1.9×)`. In `short`, for a label of a drawing, a decided ratio is its figure alone, and
     one that is not its interval. A column that is no ratio of times, or a row with no verdict on
     it, is a BadParameter.
     """
@@ -258,8 +258,9 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     ends = sorted(each for each in factors[1:] if not units.missing(each))
     if word == "undecided":
-        agreed = row.get("on_each_occasion") if judged_in == "verdict" else None
-        return _undecided(ends, short, agreed and f"{_changed(factors[0], agreed)} {_each(row)}")
+        if judged_in == "verdict" and row.get("on_each_occasion") and not short:
+            return _seen_alike(row, factors[0], ends)
+        return _undecided(ends, short)
     return _changed(factors[0], word) + ("" if short else _if_wide(factors[0], ends))
 
 
@@ -278,14 +279,17 @@ def _if_wide(factor: float, ends: Sequence[float]) -> str:
     return f" ({' to '.join(f'{units.significant(end, 2)}×' for end in shown)})"
 
 
-def _each(row: Row) -> str:
-    count = row["occasions"]
-    return "on both occasions" if count == 2 else f"on each of {count} occasions"
+def _seen_alike(row: Row, factor: float, ends: Sequence[float]) -> str:
+    """What every occasion found of a ratio that is undecided, and what another machine may show."""
+    count, word = row["occasions"], row["on_each_occasion"]
+    each = "on both occasions" if count == 2 else f"on each of {count} occasions"
+    low, high = ends if word == "slower" else (1 / end for end in reversed(ends))
+    elsewhere = f"{units.significant(low, 2)}× to {units.significant(high, 2)}×"
+    return f"{_changed(factor, word)} {each} (elsewhere perhaps {elsewhere})"
 
 
-def _undecided(ends: Sequence[float], short: bool, seen: str | None) -> str:
-    """An undecided ratio of times in words, with what its interval leaves open, from the ends;
-    `seen` is what was found whenever it was measured."""
+def _undecided(ends: Sequence[float], short: bool) -> str:
+    """An undecided ratio of times in words, with what its interval leaves open, from the ends."""
     if len(ends) < 2:
         return UNDECIDED
     farthest = max(max(end, 1 / end) for end in ends)
@@ -294,7 +298,7 @@ def _undecided(ends: Sequence[float], short: bool, seen: str | None) -> str:
     left_open = " to ".join(f"{units.significant(end, 2)}×" for end in ends)
     if short:
         return f"undecided ({left_open})"
-    return f"{seen} (elsewhere {left_open})" if seen else f"{UNDECIDED} ({left_open} the time)"
+    return f"{UNDECIDED} ({left_open} the time)"
 
 
 def printed(row: Mapping[str, Any], column: str, most: int = units.MOST_DIGITS) -> str:

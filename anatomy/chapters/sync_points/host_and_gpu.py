@@ -58,8 +58,8 @@ def host_and_gpu(table: Sequence[Row], *, side: int, line: str = "t.item()") -> 
     loop = recorded(table, side, line)
     pause = _time(loop.idle)
     label = (
-        f"A loop of matmuls of side {side}. Without a wait the CPU queues ahead, and the GPU "
-        f"computes without a pause: {_time(loop.free)} an iteration. With {line} in each, CPU "
+        f"A loop of matmuls of side {side}. Without a wait the CPU queues one matmul after the "
+        f"other: {_time(loop.free)} an iteration. With {line} in each, CPU "
         f"and GPU take turns: {_time(loop.waiting)}, {loop.speed}. The GPU is idle for {pause} "
         "of each iteration."
     )
@@ -104,8 +104,19 @@ def _drawn(sheet: Canvas, loop: Loop, line: str, pause: str) -> None:
     _waiting(lanes, loop, y, line)
     y += LANE
     idle = (loop.launch + loop.kernel, loop.waiting + loop.launch)
-    lanes.pause(y + LANE - 3, *idle, f"GPU idle: {pause}", WAIT)
+    lanes.pause(y + LANE - 3, *idle, _parted(loop, pause, desk), WAIT)
     lanes.axis(y + LANE + 24)
+
+
+def _parted(loop: Loop, pause: str, desk: bool) -> str:
+    """How long the GPU is idle, and for which two things: both are the CPU's."""
+    answer = loop.idle - loop.launch
+    if answer <= 0:
+        return f"GPU idle: {pause}"
+    parts = _time(answer), _time(loop.launch)
+    if not desk:
+        return "GPU idle: answer {}, launch {}".format(*parts)
+    return "GPU idle: {} = {} for the answer + {} for the next launch".format(pause, *parts)
 
 
 def _head(sheet: Canvas, y: float, code: str, said: str, colour: str) -> float:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from anatomy.figures import tables
 from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
+from anatomy.judge.comparisons import TIMES
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
+Times = tuple[float, ...]  # a median and the ends of its interval, in seconds
+WAITS = ("wait_s", "wait_low_s", "wait_high_s")
 EXPLANATIONS = (
     "E1: the line's own time, <i>r</i>",
     "E2: the kernel again, <i>k</i>",
@@ -16,15 +19,17 @@ EXPLANATIONS = (
 )
 
 
-def added(table: Sequence[Row], side: int, line: str) -> tuple[float, float, float]:
+def added(table: Sequence[Row], side: int, line: str) -> tuple[Times, Times, Times]:
     """Seconds that each explanation says the line adds to an iteration at one size, in the order
-    of `EXPLANATIONS`, from the parts as each was timed alone."""
+    of `EXPLANATIONS`, from the parts as each was timed alone, with their intervals."""
 
-    def one(op: str, variant: str) -> float:
-        return rows.select(table, op=op, variants=[variant])[0]["median_s"]
+    def one(op: str, variant: str) -> Times:
+        row = rows.select(table, op=op, variants=[variant])[0]
+        return tuple(row[name] for name in TIMES)
 
     reading, kernel = one("idle", line), one(f"product {side}", "product")
-    return reading, kernel, reading + min(one(f"behind {side}", "queue"), kernel)
+    other = map(min, one(f"behind {side}", "queue"), kernel)
+    return reading, kernel, tuple(map(sum, zip(reading, other, strict=True)))
 
 
 @drawn_from()
@@ -38,15 +43,22 @@ def rivals(table: Sequence[Row], *, sides: Sequence[int], line: str = "t.item()"
         sides: Of the matmuls.
         line: The line that waits, a variant of the loop.
     """
-    said = zip(*(added(table, side, line) for side in sides), strict=True)
-    lines = [
-        [name, *(units.seconds(time, most=3) for time in times)]
-        for name, times in zip(EXPLANATIONS, said, strict=True)
+    seen = [rows.select(table, op=f"loop {side}", variants=[line])[0] for side in sides]
+    said = [added(table, side, line) for side in sides]
+    nearest = [
+        min(each, key=lambda times, row=row: abs(times[0] - row["wait_s"]))
+        for each, row in zip(said, seen, strict=True)
     ]
-    seen = (rows.select(table, op=f"loop {side}", variants=[line])[0] for side in sides)
-    lines.append(["<b>measured</b>", *(units.seconds(row["wait_s"], most=3) for row in seen)])
+    lines = []
+    for number, name in enumerate(EXPLANATIONS):
+        texts = [tables.lighter(units.seconds_range(*each[number])) for each in said]
+        best = [each[number] is near for each, near in zip(said, nearest, strict=True)]
+        cells = (f"<b>{t}</b>" if near else t for t, near in zip(texts, best, strict=True))
+        lines.append([name, *cells])
+    waits = [tables.lighter(units.seconds_range(*(row[w] for w in WAITS))) for row in seen]
+    lines.append(["measured", *waits])
     heads = ["the line adds", *(f"#side {side}" for side in sides)]
-    return tables.listed(heads, lines, f"What {line} adds to an iteration")
+    return tables.listed(heads, lines, f"What {line} adds to an iteration", "abreast")
 
 
 @drawn_from()

@@ -108,12 +108,13 @@ def test_a_numpy_that_raises_nothing_was_not_measured(tmp_path):
     assert result.word == NOT_MEASURABLE and "shares" in result.evidence
 
 
-@pytest.mark.parametrize(("slow", "word"), [(2.4, HOLDS), (1.7, FAILS), (1.3, FAILS)])
+@pytest.mark.parametrize(("slow", "word"), [(2.4, HOLDS), (1.7, INCONCLUSIVE), (1.3, INCONCLUSIVE)])
 def test_item_can_double_the_time_of_training_if_it_does_once(slow, word, tmp_path):
     training_loop(tmp_path, slow)
     bench(tmp_path, lambda rows: None)
     result = verdict(tmp_path, "item-doubles-runtime")
     assert result.word == word, result.evidence
+    assert result.short == (() if word == HOLDS else ("not seen in 2 models",))
     assert "A loop over nothing but matmuls takes up to" in result.evidence
 
 
