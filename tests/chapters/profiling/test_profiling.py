@@ -96,7 +96,7 @@ def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
     ("slower", "busy", "expected"),
     [
         ({}, {}, ["holds", "holds", "holds", "holds"]),
-        ({SMALL: {BOTH: 1.02}}, {}, ["fails", "holds", "holds", "holds"]),
+        ({SMALL: {"with_stack": 0.9}}, {}, ["fails", "holds", "fails", "holds"]),
         ({SMALL: {"with_stack": 2.0}}, {SMALL: 3e-3}, ["holds", "holds", "fails", "fails"]),
         ({LARGE: {BOTH: 1.3, "with_stack": 2.0}}, {}, ["holds", "fails", "holds", "holds"]),
     ],
