@@ -161,7 +161,7 @@ def _guesses(html: str) -> str:
     if not many or not at:
         return ""
     guesses = f"{many} guess{'es' if many > 1 else ''}"
-    link = f'<a href="#{escape(at[1])}">{guesses} first</a>, 2 minutes'
+    link = f'<a href="#{escape(at[1])}">{guesses} first</a>'
     said = f"{link}: what follows tells the answers."
     return f'<p class="said-once" data-search-exclude>{said}</p>\n'
 

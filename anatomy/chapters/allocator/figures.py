@@ -49,7 +49,7 @@ def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], total: list[in
     top = sheet.key(12, kinds)[1] + 24  # the peak is named above the plot
     count, most = parts[-1]["died_event"], max(total)
     across, up = (sheet.width - LEFT - 2) / count, HIGH / most
-    step = round_step(most / 2**20, 4) * 2**20
+    step = round_step(most / 2**20, 5) * 2**20
     for number in range(int(most // step) + 1):
         y = top + HIGH - number * step * up
         sheet.line((LEFT, y), (sheet.width, y), colour=LINE, thick=1)

@@ -14,7 +14,7 @@ from anatomy.judge import rows
 from anatomy.judge.rows import Row
 
 BRANCH = "if on a tensor"
-# Outcome -> a word for it in a narrow column, and the verdict whose mark and tone it has.
+# Outcome -> a word for it in a narrow column, and the verdict whose tone and mark it has.
 CHIPS = {
     "right": ("right", "holds"),
     "graph break": ("break", "holds in part"),
@@ -23,6 +23,7 @@ CHIPS = {
     "print lost": ("no print", "fails"),
     "error": ("error", "inconclusive"),
 }
+STOPPED = "■"  # the mark of an error: a question mark says of verdicts that they are open
 LANE, BOX = 58.0, 24.0  # pixels: of a way, and of a piece of its graph
 
 
@@ -104,6 +105,7 @@ def outcomes(table: Sequence[Row]) -> str:
 def _chip(row: Row) -> str:
     word, like = CHIPS[row["outcome"]]
     mark, kind = tables.CHIPS[like]
+    mark = STOPPED if word == "error" else mark
     told = ": ".join(filter(None, (_said(row), row.get("error"))))
     inside = f'<span class="mark" aria-hidden="true">{mark}</span>{word}'
     return f'<span class="chip {kind}" title="{escape(told)}">{inside}</span>'

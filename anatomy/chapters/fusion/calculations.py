@@ -3,17 +3,17 @@
 from anatomy.chapters.fusion.requirements import MATRIX, SIDE
 from anatomy.figures.curriculum.calculations import calculation
 
-LENGTHS = {"long": 32, "short": 1}
-
 
 def long_over_short(long: float, short: float) -> float:
-    """Time of the compiled chain of 32 over that of one operation, compiled."""
+    """Time of a compiled chain over that of one operation, compiled."""
     return long / short
 
 
-for _op in ("multiplications", "cosines"):
-    _rows = {name: f'fusion.chains.{_op}."compiled, {n}".median_s' for name, n in LENGTHS.items()}
-    calculation(f"fused-{_op}-32-over-1", unit="x", **_rows)(long_over_short)
+for _op, _long in (("multiplications", 32), ("cosines", 2), ("cosines", 32)):
+    _of = 'fusion.chains.{}."compiled, {}".median_s'.format
+    calculation(f"fused-{_op}-{_long}-over-1", unit="x", long=_of(_op, _long), short=_of(_op, 1))(
+        long_over_short
+    )
 
 
 @calculation(unit="s", copy="limit:copy")

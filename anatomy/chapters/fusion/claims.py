@@ -57,9 +57,9 @@ def eager_chains_pay_every_trip(chains: Table) -> Finding:
 def the_second_cosine_is_free(chains: Table) -> Finding:
     """In x.cos().cos() the second cosine is free, compiled.
 
-    Two cosines take at most a tenth longer than one, in one kernel each."""
+    Two cosines take at most a twentieth longer than one, in one kernel each."""
     ratio = chains.ratio("compiled, 2", "compiled, 1", op="cosines")
-    return answer(ratio.at_most(FREE), f"Two over one, compiled: {ratio.text}.", ratio)
+    return answer(ratio.at_most(NEARLY), f"Two over one, compiled: {ratio.text}.", ratio)
 
 
 @claim(CHAINS, topic="fusion")

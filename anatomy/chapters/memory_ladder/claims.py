@@ -52,7 +52,7 @@ def register_bandwidth(levels: Table) -> Finding:
     meant = limits.datasheets()[REFLECTION_SHEET].flops_per_s["fp32"] / 2 * 12
     found = Measured.counted(meant, "B/s", recorded=False)
     here = levels.row("registers").get("peak_rate")
-    seen = f"By its datasheet it is {units.rate(meant, 'B/s')}"
+    seen = f"By the {REFLECTION_GPU}'s datasheet it is {units.rate(meant, 'B/s')}"
     return answer(found.near(20e12), f"{seen}; here {units.rate(here, 'B/s')}, likewise.", found)
 
 

@@ -13,12 +13,6 @@ def trace_of_ten_thousand_steps(size: float) -> float:
     return 10_000 * size
 
 
-@calculation(unit="x", idle=f"{OFF}.gpu_idle_share")
-def faster_without_idling(idle: float) -> float:
-    """A step whose kernels follow each other takes what is left without the idle share."""
-    return 1 / (1 - idle)
-
-
 def gaps(idle: float, step: float) -> float:
     """Seconds of a step in which the GPU idles."""
     return idle * step

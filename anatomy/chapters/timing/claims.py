@@ -31,11 +31,11 @@ def events_alone_time_the_host(ways: Table) -> Finding:
 
 @claim(WAYS, topic="measuring")
 def without_a_flush_copies_look_faster(ways: Table) -> Finding:
-    """A copy that fits the L2 cache comes out a tenth faster or more without a flush.
+    """A copy that fits the L2 cache comes out faster without a flush.
 
-    A copy of 8 MiB back to back takes at most 0.9 of one that finds the cache flushed."""
+    A copy of 8 MiB back to back takes less time than one that finds the cache flushed."""
     over, seen = ways.beside_control("back to back", op="copy")
-    return answer(over.at_most(0.9), seen, over)
+    return answer(over.at_most(1.0), seen, over)
 
 
 @claim(WAYS, topic="measuring")

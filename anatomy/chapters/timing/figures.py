@@ -1,7 +1,8 @@
 """One callable timed again and again: its samples in order, and how far equals differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from anatomy.chapters.timing.judged import HALF, windows
 from anatomy.figures import tables
@@ -12,6 +13,7 @@ from anatomy.figures.diagrams.lanes import round_step
 from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
+from anatomy.record.showing import current
 from anatomy.table import units
 
 COLUMNS = ("variant", "stray", "pairs")
@@ -42,10 +44,18 @@ def in_order(table: Sequence[Row]) -> str:
     each dozen over the median of all."""
     table = [row for row in table if row.get("samples_s")]
     label = f"Medians of {HALF} samples over the median of all, in order."
-    return canvas.both(lambda sheet: _panels(sheet, table), label)
+    capped = _capped(current().find("timing.equals").recording.data["conditions"])
+    return canvas.both(lambda sheet: _panels(sheet, table, capped), label)
 
 
-def _panels(sheet: Canvas, table: Sequence[Row]) -> None:
+def _capped(conditions: Mapping[str, Any] | None) -> float:
+    """Seconds for which the power cap held the clock down meanwhile; 0 where none were counted."""
+    seen = ((conditions or {}).get(when) or {} for when in ("before", "after"))
+    first, last = ((each.get("throttle") or {}).get("power_cap") or 0 for each in seen)
+    return max(0, last - first) * 1e-9  # counted in nanoseconds
+
+
+def _panels(sheet: Canvas, table: Sequence[Row], capped: float) -> None:
     for row in table:
         samples = row["samples_s"]
         each = [median(dozen) / median(samples) for dozen in windows(samples, HALF)]
@@ -66,3 +76,6 @@ def _panels(sheet: Canvas, table: Sequence[Row]) -> None:
         sheet.line(*points, colour=GOOD, thick=2)
         sheet.space(top + HIGH + 8 - sheet.height)
     sheet.words(LEFT, sheet.height + 12, "in the order they were taken →", size=11, colour=MUTED)
+    if capped:
+        said = f"Meanwhile the power cap held the clock down for {units.seconds(capped, most=2)}."
+        sheet.words(LEFT, sheet.height + 16, said, size=11, colour=MUTED)

@@ -33,9 +33,8 @@ def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
     limited = [row for row in table if column == "rate" and row.get("limit_value")]
     ceilings = list({row.get("share_of"): row for row in limited}.values())
     size, title = _axis_of(table, column, ceilings)
-    unit = title.rpartition(", ")[2] if column == "median_s" else title
     data = [
-        _point(row, column, size) | {"text": _beside(row, column, size, unit), "colour": _tone(row)}
+        _point(row, column, size) | {"text": _beside(row, column), "colour": _tone(row)}
         for row in table
     ]
     rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
@@ -224,12 +223,10 @@ def _tone(row: Row) -> str:
     return grammar.WORSE if row.get("verdict") in ("slower", "more", "impossible") else SERIES[0]
 
 
-def _beside(row: Row, column: str, size: float, unit: str) -> str:
-    """What stands beside a row's bar: a value of three digits, or with its interval where that is
-    wide, and of a time also the rate."""
-    text = f"{units.significant(row[column] / size)} {unit}"
-    if wide := rows.if_wide(row, column):
-        text = rows.printed(row, column) + wide
+def _beside(row: Row, column: str) -> str:
+    """What stands beside a row's bar: its value as the text prints it, with the interval where that
+    is wide, and of a time also the rate."""
+    text = rows.printed(row, column) + (rows.if_wide(row, column) or "")
     rated = column == "median_s" and not units.missing(row.get("rate"))
     return f"{text} · {units.rate(row['rate'], row['rate_unit'])}" if rated else text
 

@@ -100,18 +100,22 @@ def test_the_script_of_the_day_prints_keys_and_counts_calls(capsys):
     assert "one of inference_mode: DispatchKeySet(C" in told and "calls of operators" in told
 
 
-IDS = ("falling-through-is-free", "recording-costs-a-tenth", "inference-mode-makes-calls-cheaper")
-IDS += ("python-doubles-a-call", "a-view-is-a-call-too", "one-call-for-many-is-cheaper")
+IDS = ("falling-through-is-free", "recording-costs-less-than-a-call")
+IDS += ("inference-mode-makes-calls-cheaper", "python-makes-calls-dearer", "a-view-is-cheap")
+IDS += ("one-call-for-many-is-cheaper",)
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
         ({}, ["holds"] * 6),
-        (dict.fromkeys(dispatch_rows.SLOWER, 1.0), ["holds", *["fails"] * 3, "holds", "fails"]),
         (
-            {"autocast": 1.4, "custom op": 1.2, "x.view(1)": 0.1},
-            ["fails", "holds", "holds", "holds in part", "fails", "holds"],
+            dict.fromkeys(dispatch_rows.SLOWER, 1.0),
+            ["holds", "holds", "fails", "inconclusive", "fails", "fails"],
+        ),
+        (
+            {"autocast": 1.4, "requires_grad": 2.4, "custom op": 0.9, "x.view(1)": 0.6},
+            ["fails", "fails", "holds", "holds in part", "fails", "holds"],
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_waits_of_the_driver_are_no_kernels_in_the_table(monkeypatch):
     ("slower", "busy", "expected"),
     [
         ({}, {}, ["holds", "holds", "holds", "holds"]),
-        ({SMALL: {BOTH: 1.02}}, {}, ["fails", "holds", "holds", "holds"]),
+        ({SMALL: {"with_stack": 0.9}}, {}, ["fails", "holds", "fails", "holds"]),
         ({SMALL: {"with_stack": 2.0}}, {SMALL: 3e-3}, ["holds", "holds", "fails", "fails"]),
         ({LARGE: {BOTH: 1.3, "with_stack": 2.0}}, {}, ["holds", "fails", "holds", "holds"]),
     ],
@@ -160,5 +160,4 @@ def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
 
 def test_exercises_are_calculated():
     assert calculations.trace_of_ten_thousand_steps(3e5) == pytest.approx(3e9)
-    assert calculations.faster_without_idling(0.75) == pytest.approx(4)
     assert calculations.gaps(0.75, 4e-3) == pytest.approx(3e-3)
