@@ -31,14 +31,14 @@ def paced_by(row: Mapping[str, Any]) -> str | None:
 
     The time until the host's call returns is the host's, unless it waits there for the GPU. A time
     on the GPU is the GPU's, for its calls are queued before it starts, unless the row says that a
-    launch is included."""
+    launch is included and its kernels are not known to run for most of it."""
     if row.get("device") == "cpu":
         return None
     match row.get("quantity"):
         case "host_enqueue":
             return GPU if _fills(row) else HOST
         case "gpu_cold" | "gpu_warm":
-            return HOST if row.get("launch_inclusive") else GPU
+            return HOST if row.get("launch_inclusive") and not _fills(row) else GPU
     return of_step(row)
 
 
@@ -46,17 +46,19 @@ def of_step(row: Mapping[str, Any]) -> str | None:
     """Who paces a step: whichever needs longer, the host to ask for it or its kernels to run; None
     where neither is long enough to tell."""
     asking, step, running = (row.get(name) for name in ("enqueue_s", "median_s", "busy_s"))
+    if _fills(row):
+        return GPU
     if units.missing(step) or units.missing(asking):
         return None
     if units.missing(running):
         return HOST if asking >= MOST * step else GPU if asking <= HALF * step else None
-    return GPU if _fills(row) or running > asking else HOST
+    return GPU if running > asking else HOST
 
 
 def _fills(row: Mapping[str, Any]) -> bool:
     """Whether the GPU is known to run for most of a row's time."""
-    running = row.get("busy_s")
-    return not units.missing(running) and running >= MOST * row["median_s"]
+    step, running = row.get("median_s"), row.get("busy_s")
+    return not units.missing(step) and not units.missing(running) and running >= MOST * step
 
 
 def bound_in_words(row: Mapping[str, Any]) -> str | None:

@@ -16,12 +16,21 @@ from anatomy.judge.comparisons import Circumstances
         ({"enqueue_s": 1.0, "busy_s": 3.0, "median_s": 2.9}, "GPU-bound"),
         ({"enqueue_s": 1.0, "median_s": 2.9}, "GPU-bound"),  # not profiled: gaps are not known
         ({"median_s": 2.9}, None),
+        ({"busy_s": 2.8, "median_s": 2.9}, "GPU-bound"),  # however long the host is in the call
+        ({"busy_s": 1.0, "median_s": 2.9}, None),
     ],
 )
 def test_a_step_is_bound_by_the_host_the_gpu_or_the_gaps_between_kernels(row, said):
     row |= {"paced_by": pace.of_step(row)}
     assert pace.bound_in_words(row) == said
     assert rows.derived(row, None)["bound"] == said  # what a page refers to
+
+
+@pytest.mark.parametrize(("running", "who"), [(None, "host"), (1.0, "host"), (2.8, "GPU")])
+def test_a_time_with_its_launch_is_the_gpus_where_kernels_run_for_most_of_it(running, who):
+    row = {"quantity": "gpu_warm", "launch_inclusive": True, "median_s": 2.9, "busy_s": running}
+    assert pace.paced_by(row) == who
+    assert pace.paced_by(row | {"launch_inclusive": False}) == "GPU"
 
 
 def chains(slopes: list[float]) -> list[dict]:

@@ -11,6 +11,7 @@ from anatomy.table import intervals
 
 HALF = 12  # samples of each side of a comparison
 RARE = 0.95  # a comparison strays farther in one case of twenty
+AS_LONG = 0.9  # of the kernel's time: a way that reads less does not wait for the kernel
 
 
 def windows(samples: Sequence[float], count: int) -> Iterator[Sequence[float]]:
@@ -49,3 +50,14 @@ def equals(rows: Sequence[Row], known: object) -> Judged:
         elif strays := sorted(intervals.size(each) for each in ratios(samples, row["variant"])):
             at = min(int(RARE * len(strays)), len(strays) - 1)
             yield place, {"stray": strays[at], "pairs": len(strays)}
+
+
+@rule("timing.ways", columns=("busy_s",), source="median_s of the control", early=True)
+def running(rows: Sequence[Row], known: object) -> Judged:
+    """For how long the kernel runs in what a way reads: as long as the control says, which times
+    nothing else. Of a way that reads less than the kernel takes it is not known."""
+    controls = {row["op"]: row["median_s"] for row in rows if row.get("role") == "control"}
+    for place, row in enumerate(rows):
+        kernel = controls.get(row["op"])
+        if row.get("launch_inclusive") and kernel and row["median_s"] >= kernel * AS_LONG:
+            yield place, {"busy_s": min(kernel, row["median_s"])}

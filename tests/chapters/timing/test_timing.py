@@ -133,3 +133,13 @@ def test_equals_that_do_not_stray_at_all_have_a_figure_and_a_verdict(tmp_path, m
 @pytest.mark.parametrize(("half", "blocks"), [(0.01, 300), (0.002, 12), (0.003, 27)])
 def test_blocks_go_with_the_square_of_the_width(half, blocks):
     assert calculations.blocks_for_two_permille(half) == blocks
+
+
+def test_a_way_that_waits_for_a_long_kernel_is_paced_by_it(tmp_path):
+    timing_rows.ways(tmp_path)
+    rows = synthetic.showing(tmp_path).find("timing.ways").recording.rows
+    paced = {(row["op"], row["variant"]): row["paced_by"] for row in rows}
+    assert paced["GEMM", "events, many calls"] == "GPU"
+    assert paced["GEMM", "perf_counter, no wait"] == "host", "it does not wait for the kernel"
+    assert {who for (op, way), who in paced.items() if op == "addition"} == {"GPU", "host"}
+    assert paced["addition", "events, many calls"] == "host"

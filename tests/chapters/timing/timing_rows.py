@@ -40,6 +40,8 @@ def ways(root: Path, **params: Any) -> Path:
         control = CONTROLS.get(op, "events behind a sleep")
         moved = {"bytes": 2**24} if op == "copy" else {}
         rows += synthetic.compared(op, quantity, 2e-4, slower, control=control, **moved)
+    for row in rows:
+        row["launch_inclusive"] = row["op"] not in CONTROLS and row["role"] == "variant"
     return synthetic.record(root, "timing.ways", rows, **params)
 
 
