@@ -31,6 +31,15 @@ def test_the_memory_or_the_format_is_the_roof_of_an_operation():
         assert f"{number}. {name} {rest.replace(',', '').replace(';', '')}" in table
 
 
+def test_a_call_that_moves_more_than_it_must_has_a_second_mark():
+    html = placed(sound=SOUND | {"bytes_moved": 1e9})
+    Balance(html)
+    (told,) = set(re.findall(r"<title>(sound, by the bytes[^<]*)</title>", html))
+    flops = 2 * 8192**3 if "8192" in html else 2 * 4096**3
+    assert told.startswith("sound, by the bytes that it moves: ") and "of what HBM allows" in told
+    assert f"{flops / 1e9:.0f}" in told
+
+
 def test_marks_have_their_names_beside_them_and_on_a_phone_the_numbers_of_the_table():
     html = placed(sound=SOUND, few=SOUND | {"flops_per_byte": 1.0})
     pictures = re.findall(r"<svg .*?</svg>", html, re.DOTALL)

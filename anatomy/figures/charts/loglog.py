@@ -76,7 +76,9 @@ def bandwidth(points: Data, rules: Data, edges: Data, *, width: int) -> Spec:
     return grammar.framed(layers, width, 280)
 
 
-def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: int) -> Spec:
+def roofline(
+    roofs: Data, limits: dict[str, Any], points: Data = (), trails: Data = (), *, width: int
+) -> Spec:
     """The most that a call can reach over its operations per byte, a roof for each format: with its
     `peak` (FLOP/s) and the `rate` that says it, its `ridge` (FLOP per byte) and the `text` of that.
     `limits` has the `bandwidth` (B/s) of the slope and the `name` over it, and may have a `steeper`
@@ -117,7 +119,7 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
     highest = max(grammar.ends_of(roofs, "peak"))
     along, words = _slopes(slopes, (left, highest), plane, (x, y))
     # At the right end of a roof nothing else is in the way of its words.
-    said = _labels(roofs, plane, short=width <= DESK)
+    said = _labels(roofs, plane, short=width <= DESK, marked=bool(points))
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     if points:
@@ -138,7 +140,8 @@ def roofline(roofs: Data, limits: dict[str, Any], points: Data = (), *, width: i
         *along,
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         grammar.dots(marks, color=colour, shape=shape),
-        grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above),
+        *([grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above)] if said else []),
+        *_trails(trails, (x, y), names=width > DESK),
         *calls,
     ]
     return grammar.layered(layers, inner, height)
@@ -163,6 +166,24 @@ def _slopes(slopes, ends, plane: Plane, axes) -> tuple[list[alt.Chart], list[lab
         ]
         boxes += taken
     return drawn, boxes
+
+
+def _trails(trails: Data, axes, *, names: bool) -> list[alt.Chart]:
+    """Hollow marks where calls lie by the bytes that they move, each with a line from its own."""
+    (x, y), layers = axes, []
+    for each in trails:
+        mark = grammar.on([each], x=x, y=y, description="hover:N")
+        line = mark.mark_rule(color=MUTED, strokeDash=[3, 3]).encode(x2="from:Q")
+        hollow = mark.mark_point(filled=False, size=55, color=grammar.TEXT, strokeWidth=1.6)
+        layers += [line, hollow]
+        if names:
+            words = {
+                "at": (each["at"] * each["from"]) ** 0.5,
+                "text": "← by the bytes that it moves",
+            }
+            name = grammar.on([each | words], x=x, y=y)
+            layers.append(grammar.words(name, how={"color": MUTED, "dy": -7}))
+    return layers
 
 
 def _calls(points, drawn, plane: Plane, axes, shade, *, names: bool) -> list[alt.Chart]:
@@ -336,9 +357,13 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
-    """What stands over each roof: its name and the FLOP/B of its corner, in `short` its name alone;
-    roofs too close for two lines of text share one. What would reach to the corner says less."""
+def _labels(roofs: Data, plane: Plane, *, short: bool, marked: bool) -> list[dict[str, Any]]:
+    """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
+    name alone; roofs too close for two lines of text share one. What would reach to the corner says
+    less. Where there are marks, for which it would be in the way, no rate; in `short` nothing: the
+    legend has the colours."""
+    if short and marked:
+        return []
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
         level = plane.pixels(roof["ridge"], roof["peak"])[1]
@@ -353,7 +378,7 @@ def _labels(roofs: Data, plane: Plane, *, short: bool) -> list[dict[str, Any]]:
         whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
         room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER
-        said = [] if short else [*whole, f"{corners} FLOP/B", corners]
+        said = [] if short else [*([] if marked else [*whole, f"{corners} FLOP/B"]), corners]
         fitting = (text for text in said if labels.width(text) <= room)
         found.append({"value": peak, "text": next(fitting, names)})
     return found

@@ -20,7 +20,7 @@ SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
 WORDS = (SAME, OTHER, TURNED)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
-PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "not known"}
+PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "bound not known"}
 MOST = 0.95  # share of ratios that the band of a panel holds
 
 
@@ -75,14 +75,22 @@ def said(found: Compared) -> str:
             half, most = (units.percent(within(mine, share) - 1, 2) for share in (0.5, MOST))
             share = units.percent(MOST, 2)
             sentences.append(f"Of {title} ratios half differ by {half} at most, {share} by {most}.")
+    turned = [_turned(each) for each in several if word(each) == TURNED]
+    sentences.append(f"Turned round from faster to slower or back: {'; '.join(turned) or 'none'}.")
     return " ".join(sentences)
+
+
+def _turned(each: Figure) -> str:
+    """A ratio that is turned round, with what it is on both machines."""
+    both = (units.ratio(i.median, i.low, i.high) for i in (each.shift.old, each.shift.new))
+    return f"{tables.code(each.shift.name)}, {' → '.join(both)}"
 
 
 def drawn(found: Compared) -> str:
     """The chart, a panel for each pace, with a table of the same by experiment."""
     several = ratios(found)
     one, other = names(found)
-    titles = f"on the {one}", f"times that, on the {other}"
+    titles = f"ratio on the {one}", f"ratio on the {other} / on the {one}"
     there = [each for each in WORDS if counts(several)[each]]
     farthest = within(several, 1.0) if several else 1.0
     panels = []

@@ -17,16 +17,18 @@ from anatomy.table import units
 from anatomy.table.errors import BadParameter, lookup
 
 CHOOSE = ("op", "quantity")
+OWN = ("variant", "flops_per_byte", "bytes_moved")  # what is said of an operation, and no parameter
 BELOW = "The table under it has the figures."
 
 
 class Placed(NamedTuple):
     """One operation: what it is called, its row, and its operations for each byte of HBM traffic
-    that it can't do without."""
+    that it can't do without, and for each that it `moved`, where that is known."""
 
     label: str
     row: Row
     intensity: float
+    moved: float | None = None
 
     @property
     def rates(self) -> tuple[float, float, float]:
@@ -47,6 +49,13 @@ class Placed(NamedTuple):
         hover = f"{self.label}: {units.significant(self.intensity)} FLOP/B, {self.said}{more}"
         at = {"at": self.intensity, "value": rate, "low": low, "high": high}
         return at | {"number": number, "name": number, "hover": hover}
+
+    def trail(self, slope: float) -> dict[str, Any]:
+        """From its mark to where it lies by the bytes that it moves; `slope` is a copy's rate."""
+        rate, share = self.rates[0], self.rates[0] / (self.moved * slope)
+        told = f"{self.label}, by the bytes that it moves: {units.significant(self.moved)} FLOP/B, "
+        told += f"{units.percent(share)} of what HBM allows"
+        return {"at": self.moved, "value": rate, "from": self.intensity, "hover": told}
 
 
 def with_table(
@@ -99,14 +108,15 @@ def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None =
 
     Args:
         operations: What an operation is called -> its `experiment`, `variant`, `op`, `quantity`,
-            parameters, and `flops_per_byte` where its row counts no operations.
+            parameters, `flops_per_byte` where its row counts no operations, and `bytes_moved`
+            where it moves more than it must: there a hollow mark stands.
     """
     showing = current()
     asked = {label: dict(given) for label, given in operations.items()}
     found = {}
     for label, given in asked.items():
         name, op, quantity = given.pop("experiment"), given.get("op"), given.get("quantity")
-        own = {k: v for k, v in given.items() if k not in ("variant", "flops_per_byte", *CHOOSE)}
+        own = {k: v for k, v in given.items() if k not in (*OWN, *CHOOSE)}
         found[label] = showing.find(name, **selectors(name, own, op, quantity))
     limits = showing.find(machine.EXPERIMENT)
 
@@ -128,7 +138,8 @@ def _placed(label: str, recording: Recording, given: Mapping[str, Any]) -> Place
     per_byte = given.get("flops_per_byte")
     if per_byte is None and not table[0].get("flops"):
         raise BadParameter(f"the row of {label!r} counts no operations: give flops_per_byte.")
-    return Placed(label, table[0], per_byte or table[0]["flops"] / table[0]["bytes"])
+    moved = given.get("bytes_moved") and table[0]["flops"] / given["bytes_moved"]
+    return Placed(label, table[0], per_byte or table[0]["flops"] / table[0]["bytes"], moved)
 
 
 def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
@@ -145,7 +156,8 @@ def _drawn(points: Sequence[Placed], ceilings: Ceilings) -> str:
         intensity = f"{units.significant(each.intensity)} FLOP/B"
         lines.append([f"{number}. {escape(each.label)}", intensity, each.said, roof or tables.NONE])
     head = ("operation", "#arithmetic intensity", "#reaches", "#of its roof")
-    layers = (*rooflines.roofs(ceilings)[:2], marks)
+    trails = [each.trail(slope) for each in points if each.moved]
+    layers = (*rooflines.roofs(ceilings)[:2], marks, trails)
     return with_table(layers, "Operations on the roofline", head, lines, unfold=True)
 
 
