@@ -119,7 +119,7 @@ def roofline(
     highest = max(grammar.ends_of(roofs, "peak"))
     along, words = _slopes(slopes, (left, highest), plane, (x, y))
     # At the right end of a roof nothing else is in the way of its words.
-    said = _labels(roofs, plane, short=width <= DESK, marked=bool(points))
+    said = _labels(roofs, plane, points, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     if points:
@@ -177,12 +177,9 @@ def _trails(trails: Data, axes, *, names: bool) -> list[alt.Chart]:
         hollow = mark.mark_point(filled=False, size=55, color=grammar.TEXT, strokeWidth=1.6)
         layers += [line, hollow]
         if names:
-            words = {
-                "at": (each["at"] * each["from"]) ** 0.5,
-                "text": "← by the bytes that it moves",
-            }
-            name = grammar.on([each | words], x=x, y=y)
-            layers.append(grammar.words(name, how={"color": MUTED, "dy": -7}))
+            name = grammar.on([each | {"text": "by bytes moved"}], x=x, y=y)
+            beside = {"color": MUTED, "align": "left", "dx": 8, "dy": -7}
+            layers.append(grammar.words(name, how=beside))
     return layers
 
 
@@ -357,12 +354,12 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(first, last + 1)]
 
 
-def _labels(roofs: Data, plane: Plane, *, short: bool, marked: bool) -> list[dict[str, Any]]:
+def _labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
-    name alone; roofs too close for two lines of text share one. What would reach to the corner says
-    less. Where there are marks, for which it would be in the way, no rate; in `short` nothing: the
-    legend has the colours."""
-    if short and marked:
+    name alone; roofs too close for two lines of text share one. What would reach to the corner, or
+    to the mark of a point, says less. In `short` nothing stands beside marks: the legend has the
+    colours."""
+    if short and points:
         return []
     shared: list[list[dict[str, Any]]] = []
     for roof in sorted(roofs, key=lambda each: -each["peak"]):
@@ -377,8 +374,11 @@ def _labels(roofs: Data, plane: Plane, *, short: bool, marked: bool) -> list[dic
         corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
         whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
-        room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER
-        said = [] if short else [*([] if marked else [*whole, f"{corners} FLOP/B"]), corners]
+        marks = (plane.pixels(point["at"], point["value"]) for point in points)
+        height = plane.pixels(last, peak)[1]
+        near = [x + CORNER for x, y in marks if height - LINE - CORNER < y < height + CORNER / 2]
+        room = plane.size[0] - max(plane.pixels(last, peak)[0] + CORNER, *near, 0)
+        said = [] if short else [*whole, f"{corners} FLOP/B", corners]
         fitting = (text for text in said if labels.width(text) <= room)
         found.append({"value": peak, "text": next(fitting, names)})
     return found
