@@ -18,7 +18,7 @@ NOTHING = 2**16  # bytes of a kept loss: a few scalars, each in a block of its o
 @claim(
     COSTS,
     statement="A block from PyTorch's cache costs a tenth of one from the driver, or less.",
-    topic="memory",
+    topic="allocator",
 )
 def cached_blocks_are_cheap(costs: Table) -> Finding:
     """The cache emptied before each request, over a request that finds its block there."""
@@ -47,7 +47,7 @@ def _require(table: Table, rows: Sequence[Row], column: str) -> None:
 @claim(
     PATTERN,
     statement="A block can find no room although more than its size is free.",
-    topic="memory",
+    topic="allocator",
 )
 def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
     """The default allocator refuses the last block of a pattern, with so much free and held."""
@@ -60,7 +60,7 @@ def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
 @claim(
     PATTERN,
     statement="With expandable segments the same block finds room.",
-    topic="memory",
+    topic="allocator",
 )
 def expandable_segments_find_room(pattern: Table) -> Finding:
     """The last block of the pattern in a process with expandable_segments:True, and without."""
@@ -76,7 +76,7 @@ def _outcome(row: Row) -> str:
 @claim(
     STEP,
     statement="A training step holds the most where its backward pass begins.",
-    topic="memory",
+    topic="allocator",
 )
 def backward_holds_the_most(step: Table) -> Finding:
     """Of the parts of the second step, backward holds more at once than any other."""
@@ -90,7 +90,7 @@ def backward_holds_the_most(step: Table) -> Finding:
 @claim(
     LOSSES,
     statement="A kept loss holds its batch's activations, unless backward() has freed them.",
-    topic="memory",
+    topic="allocator",
 )
 def kept_losses_hold_activations(losses: Table) -> Finding:
     """What a kept loss holds: next to nothing after backward(), and far more without it."""

@@ -13,7 +13,7 @@ ONE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
 @claim(
     WAYS,
     statement="A host clock without a wait times the asking: half of a GEMM's time or less.",
-    topic="measuring",
+    topic="method",
 )
 def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
     """The time until the call of a GEMM returns is at most half of what the GEMM takes."""
@@ -24,7 +24,7 @@ def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
 @claim(
     WAYS,
     statement="A pair of events around one short call times the CPU: 1.5 times the kernel or more.",
-    topic="measuring",
+    topic="method",
 )
 def events_alone_time_the_host(ways: Table) -> Finding:
     """An event pair around one small addition, with an empty queue, reads at least 1.5 times as
@@ -36,7 +36,7 @@ def events_alone_time_the_host(ways: Table) -> Finding:
 @claim(
     WAYS,
     statement="A copy that fits the L2 cache comes out a tenth faster or more without a flush.",
-    topic="measuring",
+    topic="method",
 )
 def without_a_flush_copies_look_faster(ways: Table) -> Finding:
     """A copy of 8 MiB back to back takes at most 0.9 of one that finds the cache flushed."""
@@ -47,7 +47,7 @@ def without_a_flush_copies_look_faster(ways: Table) -> Finding:
 @claim(
     WAYS,
     statement="A GEMM of zeros comes out a twentieth faster or more than one of random numbers.",
-    topic="measuring",
+    topic="method",
 )
 def zeros_are_faster(ways: Table) -> Finding:
     """The same GEMM of zeros takes at most 0.95 of one of random numbers, in the same blocks."""
@@ -65,7 +65,7 @@ def _judged(equals: Table, op: str, name: str, column: str) -> float:
 @claim(
     EQUALS,
     statement="One sample of each makes two equals differ by 1 % or more in a twentieth of cases.",
-    topic="measuring",
+    topic="method",
 )
 def single_samples_differ_by_a_percent(equals: Table) -> Finding:
     """The ratio of two neighbouring samples of one callable is 1 % from 1 or more in 5 % of pairs,
@@ -81,7 +81,7 @@ def single_samples_differ_by_a_percent(equals: Table) -> Finding:
 @claim(
     EQUALS,
     statement="Of as many samples, equals taken in turn differ less than one after the other.",
-    topic="measuring",
+    topic="method",
 )
 def in_turn_equals_differ_less(equals: Table) -> Finding:
     """What 95 % of comparisons stray by: twelve pairs in turn, over twelve samples after twelve."""
