@@ -90,8 +90,8 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     if several:
         sentence += (
             f" {len(several)} of the {len(here)} have several cases, such as sizes and formats, of "
-            f"which the median counts here; {single} of these {len(several)} are off by more than a "
-            f"factor of {FAR:g} in some case."
+            f"which the median counts here; {single} of these {len(several)} are off by more than "
+            f"a factor of {FAR:g} in some case."
         )
     return sentence + "</p>\n"
 
