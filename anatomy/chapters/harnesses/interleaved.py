@@ -147,7 +147,7 @@ def _told(trio: Trio) -> list[tuple[str, Row]]:
 def _lines(trio: Trio) -> list[tuple[str, Row]]:
     """What stands over each interval, as they stand from the left."""
     name = trio.variant["variant"]
-    several = [f"{name}, now:", "another day and host:", "on these pages:"]
+    several = [f"{name}, now:", "an earlier day:", "on these pages:"]
     heads = ["control / control", *(several if trio.now else [f"{name}:"])]
     told = [trio.again, *(row for _, row in _told(trio))]
     lettered = (f"{letter}. {head}" for letter, head in zip(LETTERS, heads, strict=False))

@@ -20,7 +20,7 @@ SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
 WORDS = (SAME, OTHER, TURNED)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
-PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "bound unknown"}
+PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "unknown"}
 MOST = 0.95  # share of ratios that the band of a panel holds
 
 
