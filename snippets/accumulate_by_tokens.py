@@ -14,11 +14,12 @@ PADDING = -100  # a label that cross_entropy leaves out
 # --8<-- [start:accumulate]
 def backward_in_steps(model, inputs: Tensor, labels: Tensor, steps: int):
     """Add the gradient of the mean over all tokens to `.grad`."""
-    tokens = (labels != PADDING).sum()  # of the full batch and all ranks
+    tokens = (labels != PADDING).sum()  # of the full batch
     parts = zip(inputs.chunk(steps), labels.chunk(steps), strict=True)
     for some, wanted in parts:  # (B / steps, T) each
         scores = model(some).flatten(0, 1)  # (B T / steps, vocabulary)
-        total = F.cross_entropy(scores, wanted.flatten(), reduction="sum")
+        wanted = wanted.flatten()
+        total = F.cross_entropy(scores, wanted, ignore_index=PADDING, reduction="sum")
         (total / tokens).backward()  # a sum over tokens; no mean of means
 
 

@@ -137,6 +137,16 @@ def time_is_up(monkeypatch) -> Callable[[Callable[[], bool]], None]:
 
 
 @pytest.fixture
+def kernels_on_cpu(monkeypatch):
+    """Kernels of ours run on the CPU, as if it had a GPU."""
+    from anatomy.parts import cuda_kernels
+    from tests.parts import cuda_on_cpu
+
+    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
+    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
+
+
+@pytest.fixture
 def in_this_process(monkeypatch):
     """Experiments run without a process of their own: what the recorder makes of them is asked."""
     from anatomy.record.processes import isolation, worker

@@ -75,18 +75,21 @@ SOURCES = [
 PRICE = 300, 200
 # Chapters that cost more, with what they cost, rounded up; they may become cheaper.
 DEARER = {
-    "allocator": (705, 295),
-    "capture": (525, 320),
-    "coalescing": (450, 200),
-    "dispatch": (450, 191),
-    "fusion": (755, 315),  # eleven statements of the ledger among its claims
-    "launches": (390, 230),
-    "memory_ladder": (630, 250),
-    "occupancy": (470, 250),
-    "profiling": (445, 245),
-    "reflection": (545, 290),  # a map and a quiz; its experiment is the least of it
-    "roofline": (1220, 600),  # for three days
-    "timing": (505, 200),  # a picture of all samples in order
+    "allocator": (670, 275),
+    "capture": (495, 305),
+    "coalescing": (430, 180),
+    "dispatch": (430, 190),
+    "fusion": (725, 295),  # eleven statements of the ledger among its claims
+    "launches": (365, 210),
+    "memory_ladder": (600, 230),
+    "occupancy": (445, 235),
+    "profiling": (435, 230),
+    "reflection": (
+        555,
+        280,
+    ),  # a map, on a phone too, and a quiz; its experiment is the least of it
+    "roofline": (1170, 350),  # for three days
+    "timing": (485, 200),  # a picture of all samples in order
 }
 
 

@@ -4,8 +4,9 @@
     def transpose_costs_2_percent(fp16: Table) -> Finding: ...
 
 The function's name is the claim's id with `_` for `-`; the statement is the seed's of that id, or
-the `statement` given. Its needs are declared, so that pages know what they show without evaluating
-anything. Claims read recordings and need neither a GPU nor torch.
+the first paragraph of the docstring of a claim with a `topic`. Its needs are declared, so that
+pages know what they show without evaluating anything. Claims read recordings and need neither a GPU
+nor torch.
 """
 
 import inspect
@@ -60,7 +61,7 @@ class Claim(seeds.Statement):
     # From their tables, in this order, to a finding; None for a statement that was settled by
     # reading, or that nobody measures yet.
     judge: Callable[..., Finding] | None = None
-    test: str = ""  # how it is tested: the first paragraph of the function's docstring
+    test: str = ""  # how it is tested: the next paragraph of the function's docstring
 
     @property
     def settled(self) -> Finding | None:
@@ -106,27 +107,31 @@ class Result:
 _declared: dict[str, Claim] = {}
 
 
-def claim(*needs: Need, statement: str | None = None, **details: Any):
+def claim(*needs: Need, topic: str = "", **details: Any):
     """Declare the decorated function to be a claim that reads `needs`, in its parameters' order.
 
-    A `statement` is given where it is not one of the seed, and as `details` other fields of its
-    `seeds.Statement`, such as `place` or `topic`. An AnatomyError is raised where there is neither
-    a statement nor one of the seed with the function's name, or both, or the name is taken.
+    The first paragraph of its docstring says how it is tested. A claim of our own, which is none of
+    the seed, has a `topic`: there the first paragraph is the statement, and the second says how it
+    is tested. Its `details` are other fields of `seeds.Statement`, such as `place`. An AnatomyError
+    is raised where a claim has neither a topic nor a statement of the seed, or both, and where its
+    name is taken.
     """
 
     def declare(judge: Callable[..., Finding]) -> Callable[..., Finding]:
         name = judge.__name__.replace("_", "-")
-        of_seed = seeds.statements().get(name)
-        if (statement is None) == (of_seed is None):
+        stated = seeds.statements().get(name)
+        said = (inspect.getdoc(judge) or "").split("\n\n")
+        if bool(topic) == bool(stated) or (topic and len(said) < 2):
             raise AnatomyError(
                 f"The claim {name} needs one statement: one with that id in a statements.toml, or "
-                "the argument `statement`."
+                "a `topic`, and a docstring that begins with it and then says how it is tested."
             )
         if name in _declared:
             raise AnatomyError(f"There are two claims called {name}. Rename one of them.")
-        test = (inspect.getdoc(judge) or "").partition("\n\n")[0]
-        stated = of_seed or seeds.Statement(name, statement, **details)
-        _declared[name] = Claim(**vars(stated), needs=needs, judge=judge, test=test)
+        if topic:
+            statement = " ".join(said.pop(0).split())
+            stated = seeds.Statement(name, statement, topic=topic, **details)
+        _declared[name] = Claim(**vars(stated), needs=needs, judge=judge, test=said[0])
         return judge
 
     return declare

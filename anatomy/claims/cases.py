@@ -56,6 +56,17 @@ class Cases(list[Case]):
         refuted = not self.true and 2 * self.false > len(there)
         return self._found(findings.FAILS if refuted else findings.INCONCLUSIVE, evidence)
 
+    def every(self, evidence: str) -> Finding:
+        """One verdict over all of them: that of a sentence that itself says *every*.
+
+        One case against it makes it `fails`; else it is that of `finding`. Of 23 November 2026:
+        until then some cases in its favour made such a sentence `holds in part`.
+        """
+        if not self.false:
+            return self.finding(evidence)
+        condition = f"so in {self.true} of {len(self.measurable)} cases"
+        return self._found(findings.FAILS, f"{evidence} It is {condition}.", condition)
+
     def possible(self, evidence: str) -> Finding:
         """One verdict over all of them: that of a statement that something can be, or may be.
 

@@ -92,6 +92,13 @@ def trusted(row: Row) -> Row:
     return row
 
 
+def known(row: Row, column: str, why: str = "it was not measured") -> Any:
+    """What a row has in a column; `Unmeasured` with its note, or `why`, where it has nothing."""
+    if units.missing(value := row.get(column)):
+        raise Unmeasured(row.get("note") or why)
+    return value
+
+
 def ratio(above: Row, below: Row) -> Measured:
     """Time of one row over that of another of the same table, paired by block, and its verdict."""
     found, floor = occasions.ratio(above, below), above.get("noise_floor")

@@ -1,10 +1,13 @@
 """The frame of a figure: notices, the body, the caption, and where its numbers come from."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
 
 from anatomy.figures.charts import strips
-from anatomy.figures.text import inline
-from anatomy.record.showing import Found, current
+from anatomy.figures.text import inline, spans
+from anatomy.record.showing import Found, current, selectors
+from anatomy.table import units
 from anatomy.table.errors import AnatomyError
 
 
@@ -39,3 +42,43 @@ def exhibit(
     source = strips.under(showing, several, body)
     opening = f'<figure class="shown{f" {kind}" if kind and body else ""}" data-search-exclude>'
     return f"{opening}{missing}{body}{caption}{source}</figure>\n"
+
+
+def drawn_from(
+    experiment: str = "", *, needs: str = "", ceilings: bool = False
+) -> Callable[..., Callable[..., str]]:
+    """Make what pages call of a function that draws the rows of one recording.
+
+        @drawn_from("timing.equals", needs="stray")
+        def strays(table: Sequence[Row]) -> str: ...
+
+    Pages give the other arguments, a `caption`, and the recording's parameters, of which `op` may
+    be one; and first of all the `experiment`, where none is declared. Where no row has a value in
+    the column `needs`, the reason stands in place of the drawing. With `ceilings` the function is
+    given those of the machine too, after the rows.
+    """
+
+    def declare(draw: Callable[..., str]) -> Callable[..., str]:
+        own = signature(draw).parameters
+
+        @wraps(draw)
+        def shown(*given, caption: str | None = None, **named) -> str:
+            name = experiment or named.pop("experiment", None)
+            if not name:
+                name, *given = given
+            params = {key: named.pop(key) for key in [*named] if key not in own}
+            found = current().find(name, **selectors(name, params, named.get("op"), None))
+            limits = (current().ceilings_of(found),) if ceilings else ()
+
+            def body() -> str:
+                table = found.recording.rows
+                if needs and all(units.missing(row.get(needs)) for row in table):
+                    notes = (row["note"] for row in table if row.get("note"))
+                    return spans.gap_because(next(notes, "not measured"))
+                return draw(table, *limits, *given, **named)
+
+            return exhibit(found, caption, body)
+
+        return shown
+
+    return declare

@@ -127,7 +127,7 @@ def _grid(found: list[Spot], cells: dict[Key, Row], value: str, down: str, along
     heads = "".join(f'<th scope="col" class="n">{escape(str(each))}</th>' for each in alongs)
     name = escape(label)
     if _with_interval(value):
-        name += '<br><span class="ci">95% interval</span>'
+        name += f'<br><span class="ci">{rows.interval_name(cells.values())}</span>'
     top = f'<th rowspan="2" scope="col">{name}</th>'
     top += f'<th colspan="{len(alongs)}" scope="colgroup">{escape(along)}</th>'
     top = f"<thead><tr>{top}</tr><tr>{heads}</tr></thead>"
@@ -168,12 +168,12 @@ def _with_interval(value: str) -> bool:
 
 
 def _chart(cells: dict[Key, Row], down: str, along: str) -> str:
-    panels = []
+    panels, said = [], rows.interval_name(cells.values())
     for op in _members(key[0] for key in cells):
         mine = {key: row for key, row in cells.items() if key[0] == op}
         floor = rows.noise_floor(mine.values())
         if marks := [_mark(key, row) for key, row in mine.items() if row.get("ratio")]:
-            panels.append((op, svg.Drawing("matrix", (marks, along, down, floor))))
+            panels.append((op, svg.Drawing("matrix", (marks, along, down, floor, said))))
     if not panels:
         return ""
     label = f"Time over the control's time by {down} and {along}."

@@ -355,7 +355,8 @@ def _verdict(row: Row) -> str:
     found = units.ratio_range(row["ratio"], row.get("ratio_low"), row.get("ratio_high"))
     floor = row.get("noise_floor")
     beside = "" if floor is None else f"; noise floor {units.percent(floor, 2)}"
-    return chip(row["verdict"], title=f"{found} of the control's time{beside}.")
+    title = f"{found} of the control's time{beside}."
+    return chip(row["verdict"], rows.verdict_in_words(row), title)
 
 
 def _share(row: Row, *, several: bool) -> str:

@@ -51,7 +51,9 @@ RULES = {
     "same": f"The whole interval is within {percent(SAME_WITHIN, 1)} of 1, in "
     f"{SEVERAL_PROCESSES} or more fresh processes.",
     "undecided": f"Neither shown to differ (the interval holds 1, or what is left is within the "
-    f"noise, or too few processes saw it) nor to be within {percent(SAME_WITHIN, 1)} of 1.",
+    f"noise, or too few processes saw it) nor to be within {percent(SAME_WITHIN, 1)} of 1. "
+    "`… each time`: every occasion showed it, but the interval, which is widened for a machine "
+    "that we have not seen, holds 1.",
     "less": "Counted, not timed: it needs less than the control.",
     "more": "Counted, not timed: it needs more than the control.",
     "impossible": "Faster than the machine's limit allows, so the measurement is wrong.",

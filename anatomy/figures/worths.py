@@ -1,6 +1,7 @@
 """What each technique was worth, case by case: a mark for every model or size that was measured."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log2
 from statistics import median
@@ -77,7 +78,9 @@ def worths(*, caption: str | None = None) -> str:
             f"{each.on_the_gpu and f' ({each.on_the_gpu})'}"
             for each in every
         )
-        return canvas.both(lambda sheet: _drawn(sheet, every), f"Speed-ups: {said}.")
+        verdicts = _verdicts(result for _, result, _ in asked if result)
+        label = f"Speed-ups: {said}. What was promised: {verdicts}."
+        return canvas.both(lambda sheet: _drawn(sheet, every, verdicts), label)
 
     recordings = {id(one): one for *_, several in asked for one in several}
     return framing.exhibit(list(recordings.values()), caption, draw)
@@ -104,18 +107,24 @@ def _promised(result: Result | None) -> tuple[float, float] | None:
     )
 
 
-def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
+def _verdicts(results: Iterable[Result]) -> str:
+    """How often the promises come to each verdict; one that two techniques share counts once."""
+    words = Counter({one.claim.name: one.word for one in results}.values())
+    return ", ".join(f"{word}: {n} of {words.total()}" for word, n in words.most_common())
+
+
+def _drawn(sheet: Canvas, every: Sequence[Worth], verdicts: str = "") -> None:
     desk = sheet.width > 500
     cases = [case for each in every for case in each.cases]
     speeds = [speed for case in cases for speed in (case.speed, *(case.ends or ()))]
     first, last = floor(2 * log2(min(speeds))) / 2, ceil(2 * log2(max(speeds))) / 2
-    names = 190.0 if desk else 0.0
-    left, right = names + 30, sheet.width - 34
+    names = 216.0 if desk else 0.0
+    left, right = names + 26, sheet.width - 34
 
     def at(speed: float) -> float:
         return left + (log2(speed) - first) / (last - first) * (right - left)
 
-    top = _legend(sheet) + 48
+    top = _legend(sheet, verdicts) + 48
     step = ROW if desk else ROW + 36  # the name stands above the marks
     bottom = top + step * len(every)
     for power in range(ceil(first), floor(last) + 1, 1 if desk or last - first < 5 else 2):
@@ -149,8 +158,10 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         sheet.words(0, under, each.on_the_gpu, colour=MUTED, size=11)
     else:
         sheet.words(0, top + 14, each.name, bold=True)
-        short = each.on_the_gpu.removesuffix(MIDDLE)
-        sheet.words(sheet.width - 1, top + 14, short, colour=MUTED, size=11, anchor="end")
+        said, colour = each.on_the_gpu, BAD
+        if said.endswith(MIDDLE):  # there is no room for more; its colour says of which cases
+            said, colour = said.removesuffix(MIDDLE).replace("GPU-bound:", "middle:"), GOOD
+        sheet.words(sheet.width - 1, top + 14, said, colour=colour, size=11, anchor="end")
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
         sheet.box(x0, middle + 21, x1 - x0, PROMISE, fill=QUIET)
@@ -201,10 +212,10 @@ def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:
         )
 
 
-def _legend(sheet: Canvas) -> float:
+def _legend(sheet: Canvas, verdicts: str) -> float:
     x, y = 4.0, 8.0
     for name, case in (
-        ("host-bound before", Case(1, True, True)),
+        ("host-bound before: the CPU held it back", Case(1, True, True)),
         ("GPU-bound before", Case(1, False, True)),
         ("hollow: undecided", Case(1, False, False)),
     ):
@@ -212,10 +223,11 @@ def _legend(sheet: Canvas) -> float:
             x, y = 4.0, y + 18
         _mark(sheet, x, y, case)
         x += 10 + sheet.words(x + 10, y + 4, name, colour=MUTED, size=11) + 16
-    if x + 110 > sheet.width:
+    promised = f"what was promised{verdicts and f' ({verdicts})'}"
+    if x + 16 + canvas.wide(promised, 11) > sheet.width:
         x, y = 4.0, y + 18
     sheet.box(x - 4, y - PROMISE / 2, 14, PROMISE, fill=QUIET)
-    sheet.words(x + 16, y + 4, "what was promised", colour=MUTED, size=11)
+    sheet.words(x + 16, y + 4, promised, colour=MUTED, size=11)
     return y
 
 

@@ -8,7 +8,7 @@ from itertools import product
 
 from anatomy.judge import occasions
 from anatomy.judge.occasions import Seen
-from anatomy.judge.pace import GPU, HOST, MIXED
+from anatomy.judge.pace import EITHER, GPU, HOST, MIXED
 from anatomy.table import intervals
 from anatomy.table.intervals import Interval
 
@@ -20,7 +20,7 @@ OPPOSITE = {"faster": "slower", "slower": "faster"}
 class Agreement:
     """How the last two occasions agree in one figure of one class of rows."""
 
-    pace: str  # `GPU`, `host`, or `MIXED` of ratios
+    pace: str  # `GPU`, `host`, `EITHER`, or `MIXED` of ratios
     figure: str  # `median_s` or `ratio`
     rows: int
     overlap: int  # rows whose intervals, each of its own occasion's blocks, overlap
@@ -38,7 +38,7 @@ def agreements(recordings: Iterable[Sequence[Seen]]) -> list[Agreement]:
     """One for each class and figure that there is, of what the recordings of a machine have."""
     recordings = [each for each in recordings if each]
     found = []
-    for figure, pace in product(("median_s", "ratio"), (GPU, HOST, MIXED)):
+    for figure, pace in product(("median_s", "ratio"), (GPU, HOST, EITHER, MIXED)):
         groups = [[s for s in one if (s.figure, s.pace) == (figure, pace)] for one in recordings]
         if every := [each for group in groups for each in group]:
             found.append(_agreement(pace, figure, every, [group for group in groups if group]))

@@ -4,8 +4,9 @@ Blocks of one run say how well that run was measured, and little of where a late
 recording keeps what earlier occasions found. Occasions are taken to be exchangeable: the next
 differs from those seen as these do from each other. There are few per row and many rows, so rows
 are pooled, by who paces them (`anatomy.judge.pace`), for hosts differ more than GPUs, and a ratio
-of what the host paces to what the GPU paces differs most; what is not known counts as that. All is
-reckoned in factors, for a slower host slows all by one.
+of what the host paces to what the GPU paces differs most; what is not known counts as that. Steps
+of which only the host's part is known, and is neither small nor most of them, are a class of their
+own. All is reckoned in factors, for a slower host slows all by one.
 
 **The interval** spans the intervals of all occasions, and on both sides a *reach* more, a factor
 that is common to a class. A row whose occasions differ much so has a wide interval, one that the
@@ -27,7 +28,8 @@ occasions of one recording are a single draw of how hosts differ, while recordin
 different ones. Without that file, what one recording has is pooled.
 
 **What stays.** The figure is the newest occasion's. A verdict is kept where the wider interval
-still shows it, and is `undecided` else: none gets stronger. A row seen on one occasion keeps its
+still shows it, and is `undecided` else: none gets stronger. What every occasion found alike is kept
+beside it, for it is true of the machines that were there. A row seen on one occasion keeps its
 blocks' interval. After how many uses a cost is paid back is reckoned from blocks alone.
 """
 
@@ -40,14 +42,17 @@ from typing import Any
 from anatomy.judge import replication
 from anatomy.judge.comparisons import RATIOS, TIMES, Circumstances, Judged, Row
 from anatomy.judge.merging import NAMES
-from anatomy.judge.pace import GPU, HOST, MIXED, of_ratio
+from anatomy.judge.pace import EITHER, GPU, HOST, MIXED, class_of, of_ratio
 from anatomy.judge.replication import Replicated
 from anatomy.table import columns, intervals, units
 from anatomy.table.intervals import Interval
 
 FIGURES = (*TIMES, *RATIOS)  # what is kept of an earlier occasion
 SHARE = 0.95  # of later figures that an interval is to hold
-COLUMNS = ("occasions", "occasion_medians_s", "occasion_ratios", "reach", "reach_mixed")
+COLUMNS = (
+    *("occasions", "occasion_medians_s", "occasion_ratios", "on_each_occasion"),
+    *("reach", "reach_mixed"),
+)
 # Class of rows -> column of a figure -> factor.
 Reach = Mapping[str, Mapping[str, float]]
 
@@ -58,7 +63,7 @@ class Seen:
 
     row: Row = field(repr=False)  # of the newest occasion
     place: int  # of the row in its table
-    pace: str  # its class: `GPU`, `host`, or `MIXED` of a ratio
+    pace: str  # its class: `GPU`, `host`, `EITHER`, or `MIXED` of a ratio
     figure: str  # its column, `median_s` or `ratio`
     found: tuple[Interval, ...]  # oldest first
 
@@ -80,11 +85,11 @@ def span(found: Sequence[Interval], reach: float = 1.0) -> tuple[float, float]:
 def seen(rows: Sequence[Row], earlier: Sequence[Mapping[str, Sequence]]) -> Iterator[Seen]:
     """Every figure in a table that more than one occasion found, in the order of the rows. The rows
     are those of the newest; `earlier` has the `FIGURES` of each one before, oldest first."""
-    paces = {_called(row): row.get("paced_by") for row in rows}
+    paces = {_called(row): class_of(row) for row in rows}
     for place, row in enumerate(rows):
         if "paced_by" not in row:  # it has no time, or none yet
             continue
-        own, control = row["paced_by"], paces.get(_called(row, row.get("control")))
+        own, control = class_of(row), paces.get(_called(row, row.get("control")))
         for names, pace in ((TIMES, own or HOST), (RATIOS, of_ratio(own, control))):
             if names == RATIOS and row.get("role") == "again":  # it is the noise floor
                 continue
@@ -140,6 +145,7 @@ def judged(rows: Sequence[Row], known: Circumstances) -> Judged:
                 "occasion_ratios": [*ratios, row["ratio"]],
             }
             found["verdict"] = remaining(row.get("verdict"), low, high)
+            found["on_each_occasion"] = _on_each(row.get("verdict"), each.found)
         yield each.place, found
 
 
@@ -154,9 +160,9 @@ def _least(row: Row, found: Sequence[Interval], reach: Reach) -> float:
 
 
 def _factor(reach: Reach, pace: str, figure: str) -> float:
-    """How far figures of a class reach; as far as the host's, where no mixed ratio was seen."""
+    """How far figures of a class reach; where none of two paces was seen, as far as the host's."""
     found = reach.get(pace, {}).get(figure)
-    if found is None and pace == MIXED:
+    if found is None and pace in (MIXED, EITHER):
         found = reach.get(HOST, {}).get(figure)
     return found or 1.0
 
@@ -168,6 +174,12 @@ def remaining(verdict: str | None, low: float, high: float) -> str | None:
     return verdict if shown.get(verdict, True) else "undecided"
 
 
+def _on_each(verdict: str | None, found: Sequence[Interval]) -> str | None:
+    """The newest occasion's verdict, if that is a direction in which the others' intervals lie."""
+    word = remaining(verdict, *span(found))
+    return word if word in ("faster", "slower") else None
+
+
 def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
     """`replication.ratio` of two rows of one table, with an interval that covers the occasions that
     measured both; of these the ratio of their times is known."""
@@ -177,7 +189,7 @@ def ratio(above: Mapping[str, Any], below: Mapping[str, Any]) -> Replicated:
     if not pairs:
         return found
     ratios = (over / under for over, under in pairs)
-    mixed = of_ratio(above.get("paced_by"), below.get("paced_by")) == MIXED
+    mixed = of_ratio(class_of(above), class_of(below)) == MIXED
     reach = max(row.get("reach_mixed" if mixed else "reach") or 1.0 for row in (above, below))
     low, high = span([found.interval, *(Interval(each, each, each) for each in ratios)], reach)
     return replace(found, interval=replace(found.interval, low=low, high=high))

@@ -14,6 +14,9 @@ GPU, HOST = "GPU", "host"
 # A ratio of two rows with one pace each. A slower host slows both rows of a host-paced ratio, and
 # one of such a ratio.
 MIXED = "GPU and host"
+# Of a step that takes the host more than half of its time to ask for, but not most of it, and whose
+# kernels nobody timed. It differs between hosts far less than what the host paces.
+EITHER = "GPU or host"
 # A step that the GPU runs for so much of its time is the GPU's, however long the host is in the
 # call: it may well be waiting there. And one that takes the host so much of its time to ask for is
 # the host's: what is asked for comes unevenly, so that the GPU waits before the two are equal.
@@ -68,9 +71,18 @@ def bound_in_words(row: Mapping[str, Any]) -> str | None:
     return "gap-bound" if idle else "GPU-bound"
 
 
+def class_of(row: Mapping[str, Any]) -> str | None:
+    """Who paces a row's time, or `EITHER`; None where not even the host's part is known."""
+    if (pace := row.get("paced_by")) or units.missing(row.get("enqueue_s")):
+        return pace
+    return EITHER if row.get("quantity") == "step_wall" else None
+
+
 def of_ratio(over: str | None, under: str | None) -> str:
-    """Who paces a ratio of two rows, by who paces each; what is not known may be the host's."""
-    return over if over == under and over else MIXED
+    """The class of a ratio of two rows, by that of each; what is not known may be the host's."""
+    if over == under and over:
+        return over
+    return EITHER if {over, under} == {GPU, EITHER} else MIXED
 
 
 def of_comparisons(rows: Sequence[Row], known: Circumstances) -> Judged:

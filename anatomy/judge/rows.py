@@ -155,7 +155,9 @@ def against(rows: Sequence[Row], control: str) -> list[Row]:
             runs = {"run_ratios": over.runs} if "run_ratios" in row else {}
             row = row | in_columns(RATIOS, over.interval) | runs
             row |= {"control": control, "verdict": verdict}
-            row |= {"occasion_ratios": None} if row.get("occasion_ratios") else {}
+            row |= dict.fromkeys(
+                ("occasion_ratios", "on_each_occasion") if row.get("occasions") else ()
+            )
         found.append(row)
     return found
 
@@ -215,6 +217,13 @@ WIDE_TIME = 2.0  # the same of a time
 UNDECIDED = "not clearly faster or slower"
 
 
+def verdict_in_words(row: Mapping[str, Any]) -> str | None:
+    """The verdict on a row; where another machine may differ from all that measured it, what these
+    found: `slower each time` in place of `undecided`."""
+    each = row.get("on_each_occasion")
+    return f"{each} each time" if each and row["verdict"] == "undecided" else row.get("verdict")
+
+
 def factor_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
     """`speed_in_words` without percent, for what stands under factors: `1.11× slower`."""
     said, word = speed_in_words(row, column), row[SPEEDS[column][0]]
@@ -231,9 +240,11 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     Of `faster` and `slower` the direction, with two digits: `5.9× slower`, `3% faster`, and with
     its interval where that is `WIDE`: `8.0× faster (5.3× to 12×)`. `as fast` of `same` alone. Of
     `undecided` what the interval leaves open and no direction: `about as fast (within 4%)`, or `not
-    clearly faster or slower (0.82× to 1.3× the time)`. In `short`, for a label of a drawing, a
-    decided ratio is its figure alone, and one that is not its interval. A column that is no ratio
-    of times, or a row with no verdict on it, is a BadParameter.
+    clearly faster or slower (0.82× to 1.3× the time)`; where every occasion found one direction,
+    that, and what another machine may show: `1.2× slower on each of 3 occasions (elsewhere perhaps
+    0.8× to 1.9×)`. In `short`, for a label of a drawing, a decided ratio is its figure alone, and
+    one that is not its interval. A column that is no ratio of times, or a row with no verdict on
+    it, is a BadParameter.
     """
     if column not in SPEEDS:
         raise BadParameter(f"{column} is no ratio of times; those are {', '.join(SPEEDS)}.")
@@ -247,6 +258,8 @@ def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool
     factors = [each if units.missing(each) or not is_speed else 1 / each for each in factors]
     ends = sorted(each for each in factors[1:] if not units.missing(each))
     if word == "undecided":
+        if judged_in == "verdict" and row.get("on_each_occasion") and not short:
+            return _seen_alike(row, factors[0], ends)
         return _undecided(ends, short)
     return _changed(factors[0], word) + ("" if short else _if_wide(factors[0], ends))
 
@@ -264,6 +277,15 @@ def _if_wide(factor: float, ends: Sequence[float]) -> str:
         return ""
     shown = ends if factor > 1 else [1 / end for end in reversed(ends)]
     return f" ({' to '.join(f'{units.significant(end, 2)}×' for end in shown)})"
+
+
+def _seen_alike(row: Row, factor: float, ends: Sequence[float]) -> str:
+    """What every occasion found of a ratio that is undecided, and what another machine may show."""
+    count, word = row["occasions"], row["on_each_occasion"]
+    each = "on both occasions" if count == 2 else f"on each of {count} occasions"
+    low, high = ends if word == "slower" else (1 / end for end in reversed(ends))
+    elsewhere = f"{units.significant(low, 2)}× to {units.significant(high, 2)}×"
+    return f"{_changed(factor, word)} {each} (elsewhere perhaps {elsewhere})"
 
 
 def _undecided(ends: Sequence[float], short: bool) -> str:

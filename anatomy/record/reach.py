@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 
-from anatomy.judge.pace import GPU, HOST, MIXED
+from anatomy.judge.pace import EITHER, GPU, HOST, MIXED
 from anatomy.table.errors import RecordingError
 
 FILE = "occasions.json"
@@ -37,7 +37,7 @@ def read(root: Path, machine: str) -> dict[str, dict[str, float]] | None:
 
 def _checked(reach: Mapping) -> dict[str, dict[str, float]]:
     for pace, factors in reach.items():
-        if pace not in (GPU, HOST, MIXED):
+        if pace not in (GPU, HOST, EITHER, MIXED):
             raise ValueError(f"{pace!r} paces nothing")
         for figure, factor in factors.items():
             number = isinstance(factor, int | float) and isfinite(factor)

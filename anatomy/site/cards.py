@@ -5,13 +5,17 @@ import re
 from html import escape, unescape
 
 LEAST = 3  # columns; a narrower table fits a phone as it is
-_TABLE = re.compile(r"<table>(?=\s*<thead>\s*<tr>(?P<heads>.*?)</tr>)", re.DOTALL)
+_TABLE = re.compile(
+    r"""(?P<abreast><div class="abreast">\s*)?<table>(?=\s*<thead>\s*<tr>(?P<heads>.*?)</tr>)""",
+    re.DOTALL,
+)
 _HEAD = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 
 
 def named(html: str) -> str:
     """A page whose tables of Markdown have the names of their columns in their style, as those of
-    figures do (`figures.tables.wrapped`); the stylesheet puts them before the cells of a card."""
+    figures do (`figures.tables.wrapped`); the stylesheet puts them before the cells of a card.
+    One inside `<div class="abreast" markdown>`, whose columns are to be compared, stays a table."""
     return _TABLE.sub(_opening, html)
 
 
@@ -19,7 +23,7 @@ def _opening(found: re.Match) -> str:
     heads = [
         unescape(re.sub(r"<[^>]*>", "", each)).strip() for each in _HEAD.findall(found["heads"])
     ]
-    if len(heads) < LEAST:
+    if len(heads) < LEAST or found["abreast"]:
         return found[0]
     # A string of JSON is one of CSS.
     said = ((at, json.dumps(name, ensure_ascii=False)) for at, name in enumerate(heads, 1))

@@ -16,7 +16,8 @@ And what is wrong with its boxes, which are written like this:
 Minutes of a day's sections make 2.5 hours. A name begins with the day's number and is no other
 box's. The first figure of the answer is what was measured, printed in a unit that `data-unit` can
 be converted to. A choice has no unit but a list, each line beginning with its letter in bold, and
-an answer that names the right one: `**b**{ .right }`. Where a script runs, the guess is kept, shown
+an answer that names the right one, `**b**{ .right }`, or, where the recording does not settle it,
+the likely one, `**b**{ .open }`, which has no points. Where a script runs, the guess is kept, shown
 in the box and at `.guess`, and scored (docs/assets/curriculum.js): of a ratio, a guess on the other
 side of 1 has no points.
 
@@ -49,7 +50,7 @@ _PART = re.compile(r'(?=<div class="admonition |<h2\b)')
 _BOX = re.compile(r'<div class="admonition (predict|quiz|calculate|measure|build|takeaway)"')
 _ASKED = re.compile(r'<p (?=[^>]*\bid="([^"]*)")(?:[^>]*data-unit="([^"]*)")?[^>]*>')
 _LETTER = re.compile(r"<li>\s*(?:<p>)?<strong>(\w+)</strong>")
-_RIGHT = re.compile(r'<strong class="right">(\w+)</strong>')
+_RIGHT = re.compile(r'<strong class="(?:right|open)">(\w+)</strong>')
 _MEASURED = re.compile(r'<span class="measured[^"]*"[^>]*>([^<]*)</span>')
 _SAID = re.compile(r"(?:about )?(?P<number>[\d.]+)\s?(?P<unit>\S*)")
 _UNIT = re.compile(r"(?:[nµmkMGTPKi]{0,2})(?P<base>FLOP/s|B/s|FLOP/B|B|s|Hz)|(?P<other>.*)")
@@ -80,7 +81,7 @@ def framed(html: str, day: int, showing: Showing) -> str:
     week = outline.numbered("week", about.within)
     phase = outline.numbered("phase", week.within)
     place = [linked(showing, each, each.place) for each in (phase, week)]
-    place += [f"Day {day} of {len(outline.parts('day'))}", f"{outline.HOURS} hours"]
+    place += [f"Day {day} of {len(outline.parts('day'))}", f"up to {outline.HOURS} hours"]
     if (lab := f"{labs.FOLDER}/day_{day:02}{labs.ENDING}") in showing.pages:
         place.append(f'<a href="{escape(showing.link_to(lab))}">Lab notebook</a>')
     html = f'<p class="day-of" data-search-exclude>{" · ".join(place)}</p>\n{html}'
@@ -135,7 +136,7 @@ def _answers(question: str, unit: str | None, answer: str) -> Iterator[str]:
         if len(letters) < 2:
             yield "a question has a data-unit, or a list of choices, each with its letter in bold."
         elif not there and (len(right) != 1 or right[0] not in letters):
-            yield "its answer names the right choice once, as **b**{ .right }."
+            yield "its answer names the right choice once, as **b**{ .right } or **b**{ .open }."
     elif not said and not there:
         yield "its answer has no measured figure. Refer to one: [[...]]."
     elif said and not there:
@@ -160,7 +161,7 @@ def _guesses(html: str) -> str:
     if not many or not at:
         return ""
     guesses = f"{many} guess{'es' if many > 1 else ''}"
-    link = f'<a href="#{escape(at[1])}">{guesses} first</a>, 2 minutes'
+    link = f'<a href="#{escape(at[1])}">{guesses} first</a>'
     said = f"{link}: what follows tells the answers."
     return f'<p class="said-once" data-search-exclude>{said}</p>\n'
 

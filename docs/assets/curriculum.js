@@ -98,23 +98,28 @@
       return unit ? `${said}${/^[×%]/.test(unit) ? "" : " "}${unit}` : said;
     }
 
+    // Of a ratio the side of 1 is the question: no points for "no slower" where it was.
+    function otherSide(said, measured) {
+      return unit === "×" && Math.abs(measured - 1) > CLOSE && (said - 1) * (measured - 1) <= 0;
+    }
+
     function points(said) {
       const right = key();
       if (!guess || right === undefined) return null;
       if (!unit) return said === right ? MOST : 0;
       const measured = number(right, unit);
       if (quiz) return Math.abs(said / measured - 1) <= NEAR ? MOST : 0;
-      // Of a ratio the side of 1 is the question: none for "no slower" where it was.
-      const sided = unit === "×" && Math.abs(measured - 1) > CLOSE;
-      if (sided && (said - 1) * (measured - 1) <= 0) return 0;
+      if (otherSide(said, measured)) return 0;
       return Math.round(MOST * Math.max(0, 1 - Math.abs(Math.log10(said / measured))));
     }
 
     function verdict(said) {
       const right = key();
-      if (right === undefined) return `You said ${spoken(said)}; not measured yet.`;
+      const open = fold.querySelector(".open") && "not settled by this machine, so without points";
+      if (right === undefined) return `You said ${spoken(said)}; ${open || "not measured yet"}.`;
       if (quiz) return `You said ${spoken(said)}, sure ${kept(name).sure} of 5: ${points(said) ? "right." : `wrong, it is ${right}.`}`;
-      if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points.`;
+      const why = otherSide(said, number(right, unit)) ? ", for the wrong side of 1" : "";
+      if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points${why}.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
       const wide = ends[0] !== ends[1] || whole ? 1e-9 : CLOSE; // a range is wide enough, and has its ends
       const [low, high] = ends.map((end) => number(end, unit));

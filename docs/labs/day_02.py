@@ -40,6 +40,7 @@ stairs.curve(
     y="median_s",
     series="op",
     where={"op": "one block an SM", "role": ["control", "variant"]},
+    even=True,
 )
 
 # %%

@@ -60,6 +60,9 @@ for n in (16, 64, 80, 256):
     print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the larger line")
 
 # %% [markdown]
+# Day 6 takes medians of several points at each end, and so gets a slightly different ridge from the
+# same sweep.
+#
 # <details><summary>Where is the measured time farthest above the lines?</summary>
 #
 # If it is near the ridge: loads and arithmetic of one length can't hide each other completely.

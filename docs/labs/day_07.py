@@ -32,12 +32,12 @@ guesses = {"relu": None, "softmax": None, "matmul, bf16": None}  # shares, such 
 # ## Measure
 #
 # Shares are of your machine's own roofs. On your GPU measure those first, once:
-# `pytorch-gpu-anatomy limits --save recordings`.
+# `pytorch-gpu-anatomy limits-ceilings --save recordings`.
 
 # %%
 operations = measure("roofline.operations")
 operations.show(
-    columns=["variant", "median_s", "share", "share_of"],
+    columns=["variant", "median_s", "share"],
     rows=["relu", "gelu", "sum", "softmax", "layer_norm", "cumsum", "sort"],
 )
 

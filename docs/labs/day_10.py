@@ -13,8 +13,10 @@
 # %% [markdown]
 # # What does it cost to read one number from the GPU?
 #
-# `loss.item()` waits until the GPU has come to the end of its queue. Is that dear? It depends on what
-# the CPU would have done meanwhile. The ideas are those of [day 10](../curriculum/day_10.md).
+# `loss.item()` waits until the GPU has come to the end of its queue. Is that dear? Only for a loop in which the CPU
+# is ahead: its lead is gone in each step. The loop of a large model is
+# [[sync_points.training_loop.large."item each step".ratio | speed]] here. The ideas are those of
+# [day 10](../curriculum/day_10.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -61,15 +63,15 @@ each = {"rows": ["no readback", "item each step"], "columns": ["variant", "step_
 loops.show(
     quantity="step_wall",
     **each,
-    caption="One step, and what the readback adds to it: below 0 is noise.",
+    caption="One step, and what the readback adds: no surer than the ratios above.",
 )
 
 # %% [markdown]
 # <details><summary>Which loop can lose something?</summary>
 #
-# One in which the CPU needs clearly less to ask for a step than the step takes: only there is it ahead. In the
-# other the GPU waits for the CPU with or without a readback, and what is added is within the noise or is the
-# price of the call itself. Where most of a step is asking, a wait hurts most: nothing of that is hidden any more.
+# One in which the CPU needs clearly less to ask for a step than the step takes: only there is it ahead. In
+# any other the GPU waits for the CPU with or without a readback, and what is added is within the noise or is the
+# price of the call itself. Of loops that are ahead, the one with the least lead feels it most.
 #
 # </details>
 #

@@ -97,6 +97,18 @@ def test_who_looks_first_is_not_scored(opened):
     assert box(page, "d02-slice").locator("input").is_disabled()
 
 
+def test_what_the_recording_does_not_settle_has_no_points(opened):
+    page = opened(DAY)
+    right = box(page, "d02-holds").locator(".right")
+    right.evaluate("each => each.className = 'open'")
+    box(page, "d02-holds").locator("input").first.check()
+    box(page, "d02-holds").locator("button").click()
+    unfold(page, "d02-holds")
+    said = "not settled by this machine, so without points."
+    assert told(page, "d02-holds").endswith(said)
+    assert "points, from" not in page.locator("article").inner_text()
+
+
 def test_exercises_say_whether_a_figure_is_right(opened):
     page = opened(DAY)
     exact = measured(page, "d02-two")

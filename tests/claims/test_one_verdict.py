@@ -28,6 +28,21 @@ def test_what_can_be_holds_if_it_is_so_once(outcomes, word):
     assert Cases([Case({}, None, why="no")]).possible("").word == claims.NOT_MEASURABLE
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "word"),
+    [
+        ((True, True, False), claims.FAILS),
+        ((True, None), claims.INCONCLUSIVE),
+        ((True, True), claims.HOLDS),
+    ],
+)
+def test_a_sentence_about_every_case_fails_by_one(outcomes, word):
+    found = Cases(Case({"n": n}, outcome) for n, outcome in enumerate(outcomes)).every("Seen.")
+    assert found.word == word
+    if word == claims.FAILS:
+        assert found.condition == "so in 2 of 3 cases" and found.condition in found.evidence
+
+
 def test_beside_what_is_undecided_nothing_is_said_to_be_all_but_so():
     several = {f"{op}_{size}": True for op in "abcd" for size in "12"}
     outcomes = several | {"a_1": False, "b_2": None}

@@ -203,35 +203,34 @@ def test_a_deviation_is_the_factor_to_the_nearest_end_of_what_was_claimed(
     assert result.distance == pytest.approx(abs(log(deviation or 1.0)))
 
 
-def test_a_test_is_told_by_the_first_paragraph_of_a_docstring(monkeypatch):
+def test_a_docstring_tells_the_claim_and_then_its_test(monkeypatch):
     monkeypatch.setattr(claims, "_declared", {})
 
-    @claims.claim(LAYOUT, statement="It is so.", topic="layouts")
+    @claims.claim(LAYOUT, topic="layouts")
     def told(table):
-        """The first.
+        """It is so.
+
+        The first.
 
         The second.
 
         The third.
         """
 
-    @claims.claim(statement="It is not.")
-    def untold():
-        pass
-
-    one, other = claims._declared["told"], claims._declared["untold"]
-    assert (one.test, other.test) == ("The first.", "")
+    one = claims._declared["told"]
+    assert (one.statement, one.test, one.row) == ("It is so.", "The first.", None)
     assert (one.needs, one.judge, one.topic) == ((LAYOUT,), told, "layouts")
-    assert (other.needs, other.statement, other.row) == ((), "It is not.", None)
 
 
 def test_a_statement_is_given_once_by_the_seed_or_by_the_claim(monkeypatch):
     monkeypatch.setattr(claims, "_declared", {})
 
     def slice_doubles_fp16():
-        pass
+        """It does.
+
+        By its ratio."""
 
     with pytest.raises(AnatomyError, match="slice-doubles-fp16 needs one statement"):
-        claims.claim(statement="It does.")(slice_doubles_fp16)
+        claims.claim(topic="alignment")(slice_doubles_fp16)
     claims.claim()(slice_doubles_fp16)
     assert claims._declared["slice-doubles-fp16"].row == 37

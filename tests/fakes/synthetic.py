@@ -5,7 +5,7 @@ saved by `recording.save`, so they pass the same checks as real ones, and they g
 folder, never under recordings/.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from anatomy import claims
 from anatomy.record import recording, signatures
 from anatomy.record.provenance.codehash import SCHEME, code_hash
 from anatomy.record.showing import Showing
@@ -55,17 +56,10 @@ def record(root: Path, name: str, rows: list[dict], **params: Any) -> Path:
     assert not columns.undeclared(name, [column for row in rows for column in row])
     wanted = signatures.signature(name).bind(**params)
     hashed = code_hash(name, wanted)
-    floors = {
-        f"{row['op']} {row['quantity']}": row["noise_floor"]
-        for row in rows
-        if row.get("noise_floor") is not None
-    }
-    reading = {
-        "sm_clock_mhz": 1755,
-        "memory_clock_mhz": 3201,
-        "power_w": 402.5,
-        "temperature_c": 41,
-    }
+    compared_rows = [row for row in rows if row.get("noise_floor") is not None]
+    floors = {f"{row['op']} {row['quantity']}": row["noise_floor"] for row in compared_rows}
+    reading = {"sm_clock_mhz": 1755, "memory_clock_mhz": 3201, "power_w": 402.5}
+    reading["temperature_c"] = 41
     return recording.save(
         {
             "experiment": name,
@@ -167,6 +161,21 @@ def compared(
     return rows
 
 
+def timed(
+    op: str,
+    quantity: str,
+    seconds: Mapping[str, float],
+    own: Mapping[str, Mapping[str, Any]] | None = None,
+    **common: Any,
+) -> list[dict]:
+    """Rows as `compared` makes them, of so many seconds for each variant, the first of which is the
+    control; `own` are columns of single variants."""
+    control, *others = seconds
+    slower = {name: seconds[name] / seconds[control] for name in others}
+    rows = compared(op, quantity, seconds[control], slower, control=control, **common)
+    return [row | (own or {}).get(row["variant"].removesuffix(" (again)"), {}) for row in rows]
+
+
 def as_said(rows: Iterable[dict]) -> list[dict]:
     """Rows of no comparison, which are read as they stand: an edit may say what no block says."""
     return [{n: value for n, value in row.items() if n != "launch_inclusive"} for row in rows]
@@ -236,7 +245,7 @@ def _aligned(
     product = op == "matmul"
     work = formulas.matmul_flops(m, size, size)
     moved = formulas.pointwise_bytes(m * size, item)
-    rows = compared(
+    return compared(
         op,
         "gpu_cold",
         work / FLOPS_PER_S[dtype] if product else moved / BYTES_PER_S,
@@ -248,7 +257,6 @@ def _aligned(
         kernels=KERNELS["matmul" if product else "layer_norm"],
         kernels_per_call=1,
     )
-    return rows
 
 
 def factorial(root: Path, op: str = "matmul", **params: Any) -> Path:
@@ -270,10 +278,8 @@ def thresholds(root: Path, op: str = "matmul", **params: Any) -> Path:
     for row in rows:
         factor, _, step = row["variant"].removesuffix(" B").partition(" ")
         swept = step.isdigit()
-        row |= {
-            "factor": factor if swept else "aligned",
-            "alignment_bytes": int(step) if swept else None,
-        }
+        row["factor"] = factor if swept else "aligned"
+        row["alignment_bytes"] = int(step) if swept else None
     return record(root, "alignment.thresholds", rows, op=op, **params)
 
 
@@ -290,9 +296,8 @@ def payback(root: Path, **params: Any) -> Path:
         for remedy in remedies:
             labels[f"{case} {remedy} copy"] = (case, remedy, "copy")
             labels[f"{case} {remedy} use"] = (case, remedy, "use")
-    control, *others = labels
-    slowdowns = {name: 0.5 if "zero-padded" in name else 1.0 for name in others}
-    rows = compared("matmul", "gpu_cold", 2e-4, slowdowns, control=control, limit="matmul fp16")
+    seconds = {name: 1e-4 if "zero-padded" in name else 2e-4 for name in labels}
+    rows = timed("matmul", "gpu_cold", seconds, limit="matmul fp16")
     for row in rows:
         case, remedy, step = labels[row["variant"].removesuffix(" (again)")]
         used = remedy != "none" and step == "use"
@@ -308,18 +313,10 @@ def compiled(root: Path, **params: Any) -> Path:
     places = ("aligned", "base", "ld", "K", "base+K")
     ways = ("eager", "compiled", "compiled, no padding")
     names = [f"{place}, {way}" for place in places for way in ways]
-    slowdowns = {n: 1.0 if "aligned" in n or "K, compiled" in n else 2.0 for n in names[1:]}
-    rows = compared(
-        "matmul",
-        "gpu_cold",
-        2e-4,
-        slowdowns,
-        control=names[0],
-        flops=formulas.matmul_flops(4096, 4096, 4096),
-        limit="matmul fp16",
-        kernels=["triton_poi_fused_constant_pad_nd_0", *KERNELS["matmul"]],
-        kernels_per_call=2,
-    )
+    seconds = {n: 2e-4 if "aligned" in n or "K, compiled" in n else 4e-4 for n in names}
+    work = {"flops": formulas.matmul_flops(4096, 4096, 4096), "limit": "matmul fp16"}
+    work["kernels"] = ["triton_poi_fused_constant_pad_nd_0", *KERNELS["matmul"]]
+    rows = timed("matmul", "gpu_cold", seconds, **work, kernels_per_call=2)
     for name in ("compiler", *names):
         if "compile" in name:
             first = {"op": "first call", "variant": name, "role": "variant", "median_s": 1.5}
@@ -394,3 +391,8 @@ _kept: list[TemporaryDirectory] = []
 def showing(root: Path | None = None, **given: Any) -> Showing:
     """A page that shows synthetic recordings."""
     return Showing(root=root or shared(), machine=MACHINE, **{"page": "page.md"} | given)
+
+
+def verdict(root: Path, name: str) -> claims.Result:
+    """The verdict on a claim, of the recordings in a folder."""
+    return claims.evaluate(showing(root), name)

@@ -241,6 +241,15 @@ def test_the_line_falls_and_what_is_beaten_is_hollow(root, monkeypatch):
     assert titles[0].startswith("peak memory / control") and "95% interval" in titles[1]
 
 
+def test_what_a_count_expects_is_drawn_for_all_but_the_control(root, monkeypatch):
+    counted = {row["variant"]: row["product_ratio"] for row in rows_of(root) if row["op"] == DEEP}
+    marks, *_ = drawn(root, monkeypatch, **ONE, expected="product_ratio")
+    for mark in marks:
+        wanted = None if mark["control"] else pytest.approx(counted[mark["name"]])
+        assert mark.get("expected") == wanted
+    assert not any("expected" in mark for mark in drawn(root, monkeypatch, **ONE)[0])
+
+
 def test_the_control_is_drawn_once_for_all_series(root, monkeypatch):
     points, _, _, _, series, names = drawn(root, monkeypatch, **BY_DEPTH)
     assert [p["name"] for p in points if p["control"]] == ["none, the control"]
@@ -311,6 +320,15 @@ def test_a_picture_is_no_wider_than_asked(root, monkeypatch, tmp_path, options, 
     arguments = drawn(root, monkeypatch, **options)
     picture = svg.picture(svg.Drawing("tradeoffs.frontier", arguments), width, tmp_path)
     assert width - 30 < float(re.search(r'width="([\d.]+)"', picture)[1]) <= width
+
+
+def test_marks_on_top_of_each_other_share_a_line_of_names():
+    plane = tradeoffs.Plane(*(tradeoffs.scale([1.0, 2.0], pixels) for pixels in (600, 300)))
+    point = {"low": 1.4, "high": 1.6, "control": False, "number": ""}
+    places = {"a": (1.5, 1.5), "b": (1.5, 1.51), "c": (1.8, 1.5)}
+    points = [point | {"name": name, "x": x, "value": y} for name, (x, y) in places.items()]
+    named = tradeoffs._named(points, [], plane, names=True)
+    assert [label.text for label in named] == ["a, b", "c"]
 
 
 def test_a_point_on_its_own_is_drawn():

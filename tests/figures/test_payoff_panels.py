@@ -178,7 +178,7 @@ def test_what_has_too_few_blocks_for_a_verdict_is_not_called_too_close_to_tell(t
 
 def test_where_it_pays_wherever_that_could_be_judged_the_sentence_says_why_not_elsewhere(tmp_path):
     line = with_few_blocks(tmp_path, 256)
-    assert "4096; not at 256, where blocks are too few for a verdict. " in line
+    assert "4096; not shown at 256, where blocks are too few for a verdict. " in line
     assert "Too few blocks" not in line
 
 

@@ -240,7 +240,7 @@ def test_a_coordinate_that_is_zero_somewhere_has_no_logarithm_and_no_interpolati
     table = [row | {"error": (row["width"] - 256) / 4096} for row in made.table()]
     made.recorded(tmp_path, table)
     told = text(call("payoff", of(tmp_path), **LINE | {"x": "error"}))
-    assert "compiled is shown to pay at error 0 to 0.188; not at" in told
+    assert "compiled is shown to pay at error 0 to 0.188; not shown at" in told
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,11 +94,18 @@ def test_a_cell_whose_ordinary_way_was_host_paced_says_so(root):
 def test_beside_a_technique_stands_the_middle_of_its_cases_on_the_gpu(cases, said):
     worth = Worth("graphs", [Case(*each, True) for each in cases], None)
     assert worth.on_the_gpu == said
-    for width, drawn in ((680, said), (330, said.removesuffix(" in the middle"))):
+    short = re.sub(r"GPU-bound: (\S+) in the middle", r"middle: \1", said)
+    for width, drawn in (680, said), (330, short):
         sheet = Canvas(width)
         worths._drawn(sheet, [worth])
         texts = re.findall(r"<text[^>]*>([^<]*)</text>", sheet.svg("wide"))
-        assert "14" in texts and (drawn in texts or not drawn)
+        assert "14" in texts and drawn in texts
+
+
+def test_a_promise_that_two_techniques_share_counts_once_among_the_verdicts():
+    said = ("graphs", "holds"), ("formats", "fails"), ("formats", "fails"), ("fusion", "holds")
+    results = [SimpleNamespace(claim=SimpleNamespace(name=name), word=word) for name, word in said]
+    assert worths._verdicts(results) == "holds: 2 of 3, fails: 1 of 3"
 
 
 def test_too_few_blocks_are_left_out(root):

@@ -1,5 +1,7 @@
 """What several occasions say together: coverage simulated where the truth is known."""
 
+from statistics import median
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from anatomy import judge
 from anatomy.judge import again, occasions, replication
 from anatomy.judge.comparisons import Circumstances
 from anatomy.judge.occasions import Seen, pooled, remaining, span
-from anatomy.judge.pace import of_ratio, paced_by
+from anatomy.judge.pace import EITHER, class_of, of_ratio, paced_by
 from anatomy.table.intervals import Interval
 
 ROWS, RECORDINGS = 40, 30
@@ -205,6 +207,39 @@ def test_a_ratio_of_rows_whose_pace_is_not_known_counts_as_mixed():
         assert of_ratio(None, who) == of_ratio(who, None) == "GPU and host"
 
 
+@pytest.mark.parametrize(
+    ("asking", "running", "quantity", "found"),
+    [
+        (0.6, None, "step_wall", EITHER),  # and its kernels were not timed
+        (0.6, 0.9, "step_wall", "GPU"),
+        (0.9, None, "step_wall", "host"),
+        (None, None, "step_wall", None),
+        (0.6, None, "host_enqueue", "host"),
+    ],
+)
+def test_a_step_of_which_the_hosts_part_alone_is_known_is_of_a_class_of_its_own(
+    asking, running, quantity, found
+):
+    row = {"quantity": quantity, "median_s": 1.0, "enqueue_s": asking, "busy_s": running}
+    assert class_of(row | {"paced_by": paced_by(row)}) == found
+
+
+def test_what_either_paces_reaches_as_far_as_its_own_class():
+    rows = [
+        row | {"quantity": "step_wall", "enqueue_s": asking * median(row["blocks_s"])}
+        for row, asking in zip(table(), (0.2, 0.6, 0.2), strict=True)
+    ]
+    reach = REACH | {EITHER: {"median_s": 1.2, "ratio": 1.15}}
+    alone = judge.judged(rows)
+    found = judge.judged(rows, Circumstances(earlier=[earlier(rows)], reach=lambda: reach))
+    assert [class_of(row) for row in found] == ["GPU", EITHER, "GPU"]
+    assert found[1]["high_s"] == pytest.approx(1.2 * alone[1]["high_s"])
+    assert found[1]["ratio_high"] == pytest.approx(1.15 * alone[1]["ratio_high"])
+    wide, own = (f(found[1], found[0]).interval for f in (occasions.ratio, replication.ratio))
+    assert wide.high == pytest.approx(1.15 * own.high)
+    assert of_ratio(EITHER, "host") == of_ratio("host", EITHER) == "GPU and host"
+
+
 def test_a_table_without_a_reach_pools_mixed_ratios_by_themselves():
     rows = [*table(), *(row | {"op": "y"} for row in paced("GPU", "host"))]
     before = earlier(rows)
@@ -323,3 +358,18 @@ def test_what_a_topic_reckons_knows_of_earlier_occasions():
 def test_a_row_without_a_time_is_paced_by_nobody():
     untimed = {"op": "matmul", "quantity": "gpu_warm", "variant": "too large"}
     assert "paced_by" not in judge.judged([*table(), untimed])[-1]
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.0, "faster"), (0.98, "faster"), (2.0, None), (100.0, None)]
+)
+def test_what_every_occasion_found_alike_is_kept_beside_an_open_verdict(factor, word):
+    rows = table()
+    before = earlier(rows)
+    before["ratio"][1] *= factor
+    before["ratio_low"][1] *= factor
+    before["ratio_high"][1] *= factor
+    reach = {"GPU": {"median_s": 9.0, "ratio": 9.0}}
+    known = Circumstances(earlier=[before], reach=lambda: reach)
+    found = judge.judged(rows, known)[1]
+    assert (found["verdict"], found["on_each_occasion"]) == ("undecided", word)

@@ -262,3 +262,35 @@ def test_without_an_interval_a_small_difference_is_not_called_none():
     assert rows.speed_in_words({"ratio": 1.012, "verdict": "slower"}) == "1.2% slower"
     with pytest.raises(BadParameter):
         rows.speed_in_words({"ratio": 1.2, "verdict": None})
+
+
+@pytest.mark.parametrize(
+    ("occasions", "word", "ratios", "said"),
+    [
+        (
+            2,
+            "slower",
+            (1.3, 0.9, 1.7),
+            "1.3× slower on both occasions (elsewhere perhaps 0.90× to 1.7×)",
+        ),
+        (
+            3,
+            "faster",
+            (0.5, 0.4, 1.25),
+            "2.0× faster on each of 3 occasions (elsewhere perhaps 0.80× to 2.5×)",
+        ),
+    ],
+)
+def test_what_every_occasion_found_is_said_though_another_machine_may_differ(
+    occasions, word, ratios, said
+):
+    open_ = {"verdict": "undecided"} | dict(
+        zip(("ratio", "ratio_low", "ratio_high"), ratios, strict=True)
+    )
+    row = open_ | {"on_each_occasion": word, "occasions": occasions}
+    assert rows.speed_in_words(row) == said
+    assert rows.speed_in_words(row, short=True).startswith("undecided (")
+    assert rows.verdict_in_words(row) == f"{word} each time"
+    assert rows.verdict_in_words(open_) == "undecided"
+    over = {"ratio_before": 1.3, "verdict_before": "undecided"}  # over another row than the control
+    assert rows.speed_in_words(row | over, "ratio_before") == "not clearly faster or slower"

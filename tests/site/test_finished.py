@@ -72,3 +72,10 @@ def test_a_narrow_table_and_a_figures_stay_as_they_are():
     assert table(narrow) == markdown.markdown(narrow, extensions=["tables"])
     figure = '<table class="figures"><thead><tr><th>a</th><th>b</th><th>c</th></tr></thead></table>'
     assert cards.named(figure) == figure
+
+
+def test_a_table_that_is_read_across_stays_a_table():
+    wide = "| a | b | c |\n| --- | --- | --- |\n| 1 | 2 | 3 |\n"
+    abreast = f'<div class="abreast">\n{markdown.markdown(wide, extensions=["tables"])}</div>'
+    assert cards.named(abreast) == abreast
+    assert "--c2" not in cards.named(abreast) and "style" in table(wide.replace("b", "bcd"))

@@ -6,13 +6,13 @@ KEPT = 'allocator.kept_losses."losses.append(loss)".direction=validation.kept_by
 EMPTIED = 'allocator.costs."64 MiB"."cache emptied".median_s'
 
 
-@calculation("batches-until-full", unit="batches", memory="machine:memory_bytes", kept=KEPT)
+@calculation(unit="batches", memory="machine:memory_bytes", kept=KEPT)
 def batches_until_full(memory: float, kept: float) -> float:
     """Memory of the card over what one kept validation loss holds, rounded down."""
     return memory // kept
 
 
-@calculation("blocks-without-a-cache", unit="s", emptied=EMPTIED)
+@calculation(unit="s", emptied=EMPTIED)
 def blocks_without_a_cache(emptied: float) -> float:
     """300 blocks of 64 MiB, each from the driver and back to it."""
     return 300 * emptied

@@ -1,9 +1,7 @@
 """What PyTorch's caching allocator saves, what splits its memory, and what holds it."""
 
-from collections.abc import Sequence
-
-from anatomy.claims import Cases, Finding, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table
+from anatomy.claims import Cases, Finding, Need, answer, claim
+from anatomy.claims.table import Table, known
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
@@ -15,13 +13,11 @@ CHEAP = 10  # times cheaper, at the least, for it to matter which
 NOTHING = 2**16  # bytes of a kept loss: a few scalars, each in a block of its own
 
 
-@claim(
-    COSTS,
-    statement="A block from PyTorch's cache costs a tenth of one from the driver, or less.",
-    topic="allocator",
-)
+@claim(COSTS, topic="allocator")
 def cached_blocks_are_cheap(costs: Table) -> Finding:
-    """The cache emptied before each request, over a request that finds its block there."""
+    """A block from PyTorch's cache costs a tenth of one from the driver, or less.
+
+    The cache emptied before each request, over a request that finds its block there."""
     cases = Cases()
     for row in costs.select(variant=EMPTIED):
         with cases.at(size=row["op"]) as case:
@@ -32,38 +28,27 @@ def cached_blocks_are_cheap(costs: Table) -> Finding:
 
 def _last(pattern: Table, way: str) -> Row:
     """What became of the large block; Unmeasured where the pattern did not run."""
-    found = pattern.select(op="after", way=way)[-1:]
-    _require(pattern, found, "found_room")
-    return found[0]
+    row = pattern.select(op="after", way=way)[-1]
+    known(row, "found_room")
+    return row
 
 
-def _require(table: Table, rows: Sequence[Row], column: str) -> None:
-    """Raise `Unmeasured` where no row was measured, with the reason that the table gives."""
-    if not rows or any(row.get(column) is None for row in rows):
-        why = next((row["note"] for row in table if row.get("note")), "it was not measured")
-        raise Unmeasured(why)
-
-
-@claim(
-    PATTERN,
-    statement="A block can find no room although more than its size is free.",
-    topic="allocator",
-)
+@claim(PATTERN, topic="allocator")
 def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
-    """The default allocator refuses the last block of a pattern, with so much free and held."""
+    """A block can find no room although more than its size is free.
+
+    The default allocator refuses the last block of a pattern, with so much free and held."""
     row = _last(pattern, "default")
     free = row["reserved_bytes"] - row["allocated_bytes"]
     said = f"{units.byte_count(free)} free, {units.byte_count(row['largest_free_bytes'])} at most "
     return answer(not row["found_room"], f"{said}in one piece: {_outcome(row)}.")
 
 
-@claim(
-    PATTERN,
-    statement="With expandable segments the same block finds room.",
-    topic="allocator",
-)
+@claim(PATTERN, topic="allocator")
 def expandable_segments_find_room(pattern: Table) -> Finding:
-    """The last block of the pattern in a process with expandable_segments:True, and without."""
+    """With expandable segments the same block finds room.
+
+    The last block of the pattern in a process with expandable_segments:True, and without."""
     default, expandable = (_last(pattern, way) for way in ("default", "expandable"))
     said = f"By default {_outcome(default)}; with expandable segments {_outcome(expandable)}."
     return answer(expandable["found_room"] and not default["found_room"], said)
@@ -73,30 +58,24 @@ def _outcome(row: Row) -> str:
     return "there was room" if row["found_room"] else "out of memory"
 
 
-@claim(
-    STEP,
-    statement="A training step holds the most where its backward pass begins.",
-    topic="allocator",
-)
+@claim(STEP, topic="allocator")
 def backward_holds_the_most(step: Table) -> Finding:
-    """Of the parts of the second step, backward holds more at once than any other."""
+    """A training step holds the most where its backward pass begins.
+
+    Of the parts of the second step, backward holds more at once than any other."""
     parts = [row for row in step.select(kind="part") if row["variant"].startswith("step 2")]
-    _require(step, parts, "most_bytes")
-    most = {row["variant"].partition(", ")[2]: row["most_bytes"] for row in parts}
+    most = {row["variant"].partition(", ")[2]: known(row, "most_bytes") for row in parts}
     told = ", ".join(f"{part} {units.byte_count(size)}" for part, size in most.items())
     return answer(max(most, key=most.get) == "backward", f"At most held in {told}.")
 
 
-@claim(
-    LOSSES,
-    statement="A kept loss holds its batch's activations, unless backward() has freed them.",
-    topic="allocator",
-)
+@claim(LOSSES, topic="allocator")
 def kept_losses_hold_activations(losses: Table) -> Finding:
-    """What a kept loss holds: next to nothing after backward(), and far more without it."""
+    """A kept loss holds its batch's activations, unless backward() has freed them.
+
+    What a kept loss holds: next to nothing after backward(), and far more without it."""
     rows = losses.select(variant=KEPT)
-    _require(losses, rows, "kept_bytes")
-    kept = {row["direction"]: row["kept_bytes"] for row in rows}
+    kept = {row["direction"]: known(row, "kept_bytes") for row in rows}
     told = ", ".join(f"{passes} {units.byte_count(size)}" for passes, size in kept.items())
     holds = kept["training"] <= NOTHING and kept["validation"] >= CHEAP * NOTHING
     return answer(holds, f"By each loss: {told}.")

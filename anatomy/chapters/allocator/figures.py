@@ -1,17 +1,17 @@
 """Memory drawn: what two training steps hold over time, and the pieces that free memory is in."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from anatomy.chapters.allocator.lifetimes import levels
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
 from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, LINE, MUTED, QUIET, THIRD, Canvas
 from anatomy.figures.diagrams.lanes import round_step
-from anatomy.figures.text import spans
+from anatomy.figures.framing import drawn_from
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 # Kinds of memory from below, as they lie on each other, with their colours.
@@ -24,27 +24,24 @@ KINDS = {
 }
 HIGH, LEFT = 190.0, 52.0  # pixels of the layers, and what is left of them for the axis
 BAR, GAP = 16.0, 5.0  # pixels of a segment, and between two
+# A piece that is in use, and a free one.
+LOOKS = {
+    True: ("in use", {"fill": THIRD, "opacity": 0.85}),
+    False: ("free", {"fill": QUIET, "opacity": 0.15, "dashed": True, "edge": MUTED}),
+}
 Levels = Mapping[str, Sequence[int]]
 
 
-def memory_of_a_step(*, caption: str | None = None) -> str:
+@drawn_from("allocator.training_step", needs="block_bytes")
+def memory_of_a_step(table: Sequence[Row]) -> str:
     """The blocks of `allocator.training_step` on each other, over the allocator's events."""
-    found = current().find("allocator.training_step")
-
-    def draw() -> str:
-        table = found.recording.rows
-        parts = [row for row in table if row.get("kind") == "part"]
-        if units.missing(parts[-1].get("died_event")):
-            return spans.gap_because(table[0].get("note") or "not measured")
-        blocks = [row for row in table if not units.missing(row.get("block_bytes"))]
-        seen = levels(blocks, parts[-1]["died_event"])
-        by_kind = {kind: seen[kind] for kind in KINDS if kind in seen}
-        total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
-        label = f"Memory by kind over two training steps, {units.byte_count(max(total))} at most."
-        drawn = canvas.both(lambda sheet: _layers(sheet, by_kind, parts, total), label)
-        return drawn + figures.twin(_ends(by_kind, parts))
-
-    return framing.exhibit(found, caption, draw)
+    parts = [row for row in table if row.get("kind") == "part"]
+    seen = levels(table, parts[-1]["died_event"])
+    by_kind = {kind: seen[kind] for kind in KINDS if kind in seen}
+    total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
+    label = f"Memory by kind over two training steps, {units.byte_count(max(total))} at most."
+    drawn = canvas.both(lambda sheet: _layers(sheet, by_kind, parts, total), label)
+    return drawn + figures.twin(_ends(by_kind, parts))
 
 
 def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], total: list[int]) -> None:
@@ -52,7 +49,7 @@ def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], total: list[in
     top = sheet.key(12, kinds)[1] + 24  # the peak is named above the plot
     count, most = parts[-1]["died_event"], max(total)
     across, up = (sheet.width - LEFT - 2) / count, HIGH / most
-    step = round_step(most / 2**20, 4) * 2**20
+    step = round_step(most / 2**20, 5) * 2**20
     for number in range(int(most // step) + 1):
         y = top + HIGH - number * step * up
         sheet.line((LEFT, y), (sheet.width, y), colour=LINE, thick=1)
@@ -103,49 +100,38 @@ def _ends(by_kind: Levels, parts: Sequence[Row]) -> str:
     return tables.listed(heads, lines, "Memory where the parts of steps end")
 
 
-def pieces(labels: Mapping[str, str], *, caption: str | None = None) -> str:
+@drawn_from("allocator.fragmentation", needs="piece_bytes")
+def pieces(table: Sequence[Row], labels: Mapping[str, str]) -> str:
     """The segments of `allocator.fragmentation` with what is used of them and what is free.
 
     Args:
         labels: `way` of the recording -> its title.
     """
-    found = current().find("allocator.fragmentation")
-
-    def draw() -> str:
-        table = [row for row in found.recording.rows if row.get("op") == "piece"]
-        if not table:
-            return spans.gap_because(found.recording.rows[0].get("note") or "not measured")
-        label = "Segments of memory, with pieces in use and free ones."
-        return canvas.both(lambda sheet: _segments(sheet, table, labels), label)
-
-    return framing.exhibit(found, caption, draw)
+    found = [row for row in table if row["op"] == "piece"]
+    label = "Segments of memory, with pieces in use and free ones."
+    return canvas.both(lambda sheet: _segments(sheet, found, labels), label)
 
 
 def _segments(sheet: Canvas, table: Sequence[Row], labels: Mapping[str, str]) -> None:
-    sizes: dict[tuple[str, int], int] = {}
-    for row in table:
-        key = row["way"], row["segment"]
-        sizes[key] = sizes.get(key, 0) + row["piece_bytes"]
-    widest = sheet.width - 2  # what one way holds, in one row, its segments apart
+    """What each way holds, in a row as wide as the sheet, its segments apart."""
     y = 0.0
     for way, title in labels.items():
-        own = [segment for each, segment in sizes if each == way]
-        total = sum(sizes[way, segment] for segment in own)
-        room = widest - (len(own) - 1) * GAP
-        y += 14
-        free = [row["piece_bytes"] for row in table if row["way"] == way and not row["in_use"]]
+        own = [row for row in table if row["way"] == way]
+        free = [row["piece_bytes"] for row in own if not row["in_use"]]
         largest = units.byte_count(max(free, default=0))
         said = f"{units.byte_count(sum(free))} free, {largest} in one piece"
+        y += 14
         sheet.words(0, y, title, bold=True)
         sheet.words(sheet.width, y, said, size=11, colour=MUTED, anchor="end")
+        segments = [list(each) for _, each in groupby(own, key=itemgetter("segment"))]
+        total = sum(row["piece_bytes"] for row in own)
+        room = sheet.width - 2 - (len(segments) - 1) * GAP
         x = 1.0
-        for segment in own:
-            for row in (r for r in table if (r["way"], r["segment"]) == (way, segment)):
+        for segment in segments:
+            for row in segment:
                 wide = room * row["piece_bytes"] / total
-                size = units.byte_count(row["piece_bytes"])
-                told = f"{size} {'in use' if row['in_use'] else 'free'}"
-                look = {"fill": THIRD, "opacity": 0.85} if row["in_use"] else {"fill": QUIET}
-                look |= {} if row["in_use"] else {"opacity": 0.15, "dashed": True, "edge": MUTED}
+                told, look = LOOKS[row["in_use"]]
+                told = f"{units.byte_count(row['piece_bytes'])} {told}"
                 sheet.box(x, y + 8, wide, BAR, told=told, round_=0, **look)
                 x += wide
             x += GAP

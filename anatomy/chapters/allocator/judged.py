@@ -17,11 +17,10 @@ def held(rows, known):
     """The most bytes that live at once in each part of a step, and what share of these are
     activations."""
     parts = [(place, row) for place, row in enumerate(rows) if row.get("kind") == "part"]
-    blocks = [row for row in rows if not units.missing(row.get("block_bytes"))]
-    if not blocks:
+    if units.missing(parts[-1][1].get("died_event")):
         yield from ((place, dict.fromkeys(COLUMNS)) for place, _ in parts)
         return
-    by_kind = levels(blocks, parts[-1][1]["died_event"])
+    by_kind = levels(rows, parts[-1][1]["died_event"])
     total = [sum(each) for each in zip(*by_kind.values(), strict=True)]
     began = 0
     for place, row in parts:

@@ -39,9 +39,9 @@ def blocks(record: Sequence[Event], marks: Iterable[Mark]) -> list[dict[str, Any
 
 
 def levels(rows: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[int]]:
-    """Bytes of each kind that live after each of so many events, from the rows of blocks."""
+    """Bytes of each kind that live after each of so many events, by those rows that are blocks."""
     changes: dict[str, list[int]] = {}
-    for row in rows:
+    for row in (row for row in rows if row.get("block_bytes")):
         own = changes.setdefault(row["kind"], [0] * (count + 1))
         own[row["born_event"]] += row["block_bytes"]
         if row.get("died_event") is not None:

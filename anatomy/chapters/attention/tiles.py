@@ -14,6 +14,7 @@ from anatomy.table import units
 PANEL, CHIP, WAY, HBM = 328.0, 98.0, 30.0, 58.0
 STEPS = ("q @ kᵀ", "× scale", "softmax", "@ v")  # of attention by hand, a kernel each
 GRID = 8  # tiles across that are drawn
+WAYS = ("manual", "default")  # by hand, and fused
 
 
 class Way(NamedTuple):
@@ -26,15 +27,7 @@ class Way(NamedTuple):
     peak: str
 
 
-def tiles(
-    experiment: str,
-    *,
-    op: str,
-    unfused: str = "manual",
-    fused: str = "default",
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+def tiles(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
     """Attention by hand beside fused attention: kernels, arrows to HBM and back, time and memory.
 
         tiles("attention.backends", op="forward N=8192")
@@ -44,12 +37,11 @@ def tiles(
     """
     showing = current()
     found = showing.find(experiment, **selectors(experiment, params, op, None))
-
     ceilings = showing.ceilings_of(found)
 
     def draw() -> str:
-        table = rows.select(found.recording.rows, op=op, variants=[unfused, fused])
-        apart, one = (next(r for r in table if r["variant"] == n) for n in (unfused, fused))
+        table = rows.select(found.recording.rows, op=op, variants=WAYS)
+        apart, one = (next(r for r in table if r["variant"] == name) for name in WAYS)
         scores = score_bytes(apart, found.params["head_width"])
         passes = 2 * (len(STEPS) - 1)
         ways = (

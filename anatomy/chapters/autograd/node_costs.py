@@ -1,34 +1,32 @@
 """What each node of a backward graph takes: CPU time above a line, GPU time below it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from anatomy.chapters.autograd.nodegraphs import short
-from anatomy.figures import framing
+from anatomy.chapters.autograd.nodegraphs import does, short
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.diagrams.canvas import BAD, FOURTH, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge.rows import Row, select
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
 ENDS = "accumulate"  # the kind of what ends the graph at a weight: no page counts it as a node
-TALL, DEEP = 74.0, 40.0  # pixels of the longest time on the CPU, and on the GPU
+TALL, DEEP = 92.0, 40.0  # pixels of the longest time on the CPU, and on the GPU
 NAMED = 5  # so many kinds of nodes, those that take the CPU longest, have their name over a bar
 # Kinds of nodes as the census has them -> what they are called, and their colour.
 KINDS = {
     "compute": ("computes", GOOD),
+    "hands on": ("hands its gradient on", FOURTH),
     "shape": ("changes a shape", BAD),
     "copy": ("copies", BAD),
     "accumulate": ("stores a gradient, not counted", MUTED),
 }
 
 
-def node_costs(
-    experiment: str, *, graphs: Mapping[str, str], caption: str | None = None, **params: Any
-) -> str:
+@drawn_from()
+def node_costs(table: Sequence[Row], *, graphs: Mapping[str, str]) -> str:
     """The nodes of graphs in the order in which the backward pass visits them, each with its CPU
-    time and the time of its kernels; CPU and GPU have a scale each, up to their longest time.
+    time and the time of its kernels, on one scale.
 
         node_costs("autograd_graph.nodes", graphs={"manual": "Unfused", "default": "Fused"})
 
@@ -36,14 +34,9 @@ def node_costs(
         experiment: One with rows as `autograd_graph.nodes` has them.
         graphs: Op of each graph shown -> what it is called.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        named = {title: visited(found.recording.rows, op) for op, title in graphs.items()}
-        label = "; ".join(f"{title}: {_said(nodes)}" for title, nodes in named.items())
-        return canvas.both(lambda sheet: _drawn(sheet, named), f"Backward node by node. {label}.")
-
-    return framing.exhibit(found, caption, draw)
+    named = {title: visited(table, op) for op, title in graphs.items()}
+    label = "; ".join(f"{title}: {_said(nodes)}" for title, nodes in named.items())
+    return canvas.both(lambda sheet: _drawn(sheet, named), f"Backward node by node. {label}.")
 
 
 def visited(table: Sequence[Row], op: str) -> list[Row]:
@@ -62,26 +55,36 @@ def _said(nodes: Sequence[Row]) -> str:
     return f"{launching} of {len(nodes)} nodes launch kernels"
 
 
+def _totals(nodes: Sequence[Row]) -> str:
+    both = (sum(row.get(name) or 0.0 for row in nodes) for name in ("host_s", "device_s"))
+    return "all of them: CPU {}, GPU {}".format(*(units.seconds(each, most=2) for each in both))
+
+
 def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
     cpu = max(row["host_s"] for nodes in named.values() for row in nodes)
     gpu = max(row.get("device_s") or 0.0 for nodes in named.values() for row in nodes)
-    left, many = 64.0, max(map(len, named.values()))
+    left, many = 78.0, max(map(len, named.values()))
+    per_s = min(TALL / cpu, DEEP / gpu) if gpu else TALL / cpu
+    tall = cpu * per_s
     step = (sheet.width - left - 2) / many
     for title, nodes in named.items():
         top = sheet.height + (16 if sheet.height else 0)
         sheet.words(1, top + 13, title, bold=True)
         sheet.words(sheet.width - 2, top + 13, _said(nodes), colour=MUTED, anchor="end")
-        ground, right = top + 44 + TALL, left + len(nodes) * step
-        _scale(sheet, "CPU", ground, -TALL / cpu, cpu, (left, right))
         if gpu:
-            _scale(sheet, "GPU", ground, DEEP / gpu, gpu, (left, right))
+            sheet.words(sheet.width - 2, top + 28, _totals(nodes), colour=MUTED, anchor="end")
+        ground, right = top + 52 + tall, left + len(nodes) * step
+        _scale(sheet, "CPU", ground, -per_s, cpu, (left, right))
+        if gpu:
+            _scale(sheet, "GPU", ground, per_s, gpu, (left, right))
         at = [left + number * step for number in range(len(nodes))]
-        tops = [ground - row["host_s"] / cpu * TALL for row in nodes]
+        tops = [ground - row["host_s"] * per_s for row in nodes]
         for x, y, row in zip(at, tops, nodes, strict=True):
-            colour = KINDS[row["kind"]][1]
+            handing = does(row) == "hands on"
+            colour = KINDS["hands on" if handing else row["kind"]][1]
             sheet.box(x, y, step - 1.4, ground - y, fill=colour, opacity=0.7, round_=0)
             if row.get("device_s"):
-                low = row["device_s"] / gpu * DEEP
+                low = max(row["device_s"] * per_s, 1.0)
                 sheet.box(x, ground + 1, step - 1.4, low, fill=THIRD, round_=0)
         sheet.line((left, ground), (right, ground), colour=MUTED)
         _names(sheet, nodes, [x + step / 2 for x in at], tops)

@@ -20,7 +20,7 @@ DOES = {
     "computes": "computes",
     "hands on": "is named after arithmetic, and hands its gradient on",
     "moves": "changes a shape, and moves data",
-    "free": "changes a shape, and launches nothing",
+    "free": "changed a shape or copied forwards, and launches nothing",
     "collects": "collects a gradient",
     "collects and copies": "collects a gradient, and copies it",
 }

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, QUIET, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge.rows import Row, select
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -33,9 +32,8 @@ class Held(NamedTuple):
     attention: bool
 
 
-def saved_stack(
-    experiment: str, *, graphs: Mapping[str, str], caption: str | None = None, **params: Any
-) -> str:
+@drawn_from()
+def saved_stack(table: Sequence[Row], *, graphs: Mapping[str, str]) -> str:
     """Stacks of saved tensors to one scale, the first operation's at the bottom.
 
         saved_stack("autograd_graph.nodes", graphs={"manual": "Unfused", "default": "Fused"})
@@ -44,19 +42,14 @@ def saved_stack(
         experiment: One with rows as `autograd_graph.nodes` has them.
         graphs: Op of each graph shown -> what it is called.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        stacks = {title: held(found.recording.rows, op) for op, title in graphs.items()}
-        label = "; ".join(
-            f"{title}: {units.byte_count(total(stack))}, of them "
-            f"{units.byte_count(total([each for each in stack if each.attention]))} of attention"
-            for title, stack in stacks.items()
-        )
-        label = f"Saved tensors of a layer, stacked in the order of the forward pass. {label}."
-        return canvas.both(lambda sheet: _stacks(sheet, stacks), label)
-
-    return framing.exhibit(found, caption, draw)
+    stacks = {title: held(table, op) for op, title in graphs.items()}
+    label = "; ".join(
+        f"{title}: {units.byte_count(total(stack))}, of them "
+        f"{units.byte_count(total([each for each in stack if each.attention]))} of attention"
+        for title, stack in stacks.items()
+    )
+    label = f"Saved tensors of a layer, stacked in the order of the forward pass. {label}."
+    return canvas.both(lambda sheet: _stacks(sheet, stacks), label)
 
 
 def held(table: Sequence[Row], op: str) -> list[Held]:

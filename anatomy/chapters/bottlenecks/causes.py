@@ -1,14 +1,13 @@
 """How a bottleneck is told: the questions that part its names, with a recorded workload at each."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from anatomy.diagnosis import bottleneck
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
@@ -48,13 +47,13 @@ BRANCHES = (
                 bottleneck.SYNC,
                 "the CPU waits for a result of the GPU",
                 "sync_share",
-                "waits {} of a step",
+                "the CPU waits for {} of a step",
             ),
             Leaf(
                 bottleneck.LAUNCH,
                 "the CPU launches kernel by kernel",
                 "enqueue_share",
-                "busy {} of a step",
+                "the CPU launches for {} of a step",
             ),
         ),
         BAD,
@@ -73,7 +72,8 @@ BRANCHES = (
 )
 
 
-def causes(*, shown: Mapping[str, str], caption: str | None = None, **params: Any) -> str:
+@drawn_from(EXPERIMENT)
+def causes(table: Sequence[Row], *, shown: Mapping[str, str]) -> str:
     """The two questions and their names as a tree, with the shares of recorded workloads.
 
         causes(shown={"matmul": "compute", "copy": "memory"})
@@ -82,22 +82,17 @@ def causes(*, shown: Mapping[str, str], caption: str | None = None, **params: An
         shown: Workload of `bottlenecks.confusion` -> the name beside which it stands; its code or
             what it does.
     """
-    found = current().find(EXPERIMENT, **params)
-
-    def draw() -> str:
-        table = {row["op"]: row for row in found.recording.rows if row.get("role") == "control"}
-        for op in shown:
-            lookup("workload", op, table)
-        told = {leaf.name: _told(leaf, table, shown) for each in BRANCHES for leaf in each.leaves}
-        names = "; ".join(
-            f"{leaf.name}: {leaf.sees}{f', as {told[leaf.name]}' if told[leaf.name] else ''}"
-            for each in BRANCHES
-            for leaf in each.leaves
-        )
-        label = f"A tree that begins with whether the GPU has gaps, and ends at six names. {names}."
-        return canvas.both(lambda sheet: _tree(sheet, told), label)
-
-    return framing.exhibit(found, caption, draw)
+    table = {row["op"]: row for row in table if row.get("role") == "control"}
+    for op in shown:
+        lookup("workload", op, table)
+    told = {leaf.name: _told(leaf, table, shown) for each in BRANCHES for leaf in each.leaves}
+    names = "; ".join(
+        f"{leaf.name}: {leaf.sees}{f', as {told[leaf.name]}' if told[leaf.name] else ''}"
+        for each in BRANCHES
+        for leaf in each.leaves
+    )
+    label = f"A tree that begins with whether the GPU has gaps, and ends at six names. {names}."
+    return canvas.both(lambda sheet: _tree(sheet, told), label)
 
 
 def _told(leaf: Leaf, table: Mapping[str, Row], shown: Mapping[str, str]) -> str:

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from anatomy.chapters.bottlenecks.confusions import EXPERIMENT
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import MUTED, Canvas
 from anatomy.figures.diagrams.lanes import COPY, KERNEL, LANE, LAUNCH, SMALL, WAIT, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -17,7 +16,8 @@ NEEDED = ("enqueue_share", "sync_share", "idle_share", "transfer_share")
 Part = tuple[str, float, str, bool]  # words, share of the step, colour, whether one only stands
 
 
-def step_shares(op: str, *, caption: str | None = None, **params: object) -> str:
+@drawn_from(EXPERIMENT)
+def step_shares(table: Sequence[Row], op: str) -> str:
     """What CPU and GPU do in a step of a workload, each as shares of it: sums, not an order.
 
         step_shares("item in every round")
@@ -25,17 +25,12 @@ def step_shares(op: str, *, caption: str | None = None, **params: object) -> str
     Raises:
         BadParameter: The workload was not diagnosed, or lacks a share.
     """
-    found = current().find(EXPERIMENT, **params)
-
-    def draw() -> str:
-        lanes = parts(rows.select(found.recording.rows, op=op, variants=[op])[0])
-        label = "; ".join(
-            f"{name}: " + ", ".join(f"{words} {units.percent(share)}" for words, share, *_ in each)
-            for name, each in lanes.items()
-        )
-        return canvas.both(lambda sheet: _drawn(sheet, lanes), f"Shares of a step. {label}.")
-
-    return framing.exhibit(found, caption, draw)
+    lanes = parts(rows.select(table, op=op, variants=[op])[0])
+    label = "; ".join(
+        f"{name}: " + ", ".join(f"{words} {units.percent(share)}" for words, share, *_ in each)
+        for name, each in lanes.items()
+    )
+    return canvas.both(lambda sheet: _drawn(sheet, lanes), f"Shares of a step. {label}.")
 
 
 def parts(row: Row) -> dict[str, Sequence[Part]]:

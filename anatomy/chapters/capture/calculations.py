@@ -6,7 +6,6 @@ LARGE = 'capture.calls."large input"'
 
 
 @calculation(
-    "calls-until-compiling-has-paid",
     unit="calls",
     setup=f"{LARGE}.compile.setup_s",
     eager=f"{LARGE}.eager.median_s",

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
-from anatomy.claims.table import Table, over_control
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, known, over_control
 from anatomy.judge.rows import Row
 
 CATALOGUE, CALLS, CODE = (Need(f"capture.{name}") for name in ("catalogue", "calls", "code"))
@@ -51,36 +51,30 @@ def jit_is_an_option(catalogue: Table) -> Finding:
     return cases.finding(f"{cases.said()}.")
 
 
-@claim(
-    CATALOGUE,
-    statement="torch.compile is right on all eight functions, on some of them in pieces.",
-    topic="graph capture",
-)
+@claim(CATALOGUE, topic="graph capture")
 def compile_is_never_wrong(catalogue: Table) -> Finding:
-    """Of every function of the catalogue, compiled, both answers are right, and so is what it
+    """torch.compile is right on all eight functions, on some of them in pieces.
+
+    Of every function of the catalogue, compiled, both answers are right, and so is what it
     prints."""
     cases = _judged(catalogue.select(variant=COMPILE), RIGHT)
     return cases.finding(f"Compiled: {cases.said()}.")
 
 
-@claim(
-    CATALOGUE,
-    statement="torch.export refuses a branch on data instead of guessing it.",
-    topic="graph capture",
-)
+@claim(CATALOGUE, topic="graph capture")
 def export_refuses_branches(catalogue: Table) -> Finding:
-    """An if and a while on a tensor's value each raise an error when they are exported."""
+    """torch.export refuses a branch on data instead of guessing it.
+
+    An if and a while on a tensor's value each raise an error when they are exported."""
     cases = _judged(catalogue.select(variant=EXPORT, op=ON_DATA), ("error",))
     return cases.finding(f"Exported: {cases.said()}.")
 
 
-@claim(
-    CALLS,
-    statement="A graph that is captured and not compiled runs no faster than eager.",
-    topic="graph capture",
-)
+@claim(CALLS, topic="graph capture")
 def a_graph_alone_saves_nothing(calls: Table) -> Finding:
-    """On a large input fx and export take at least 0.95 of the time of eager."""
+    """A graph that is captured and not compiled runs no faster than eager.
+
+    On a large input fx and export take at least 0.95 of the time of eager."""
     cases = Cases()
     for way in (FX, EXPORT):
         with cases.at(way=way) as case:
@@ -89,40 +83,30 @@ def a_graph_alone_saves_nothing(calls: Table) -> Finding:
     return cases.finding(f"Over eager: {cases.said()}.")
 
 
-@claim(
-    CALLS,
-    statement="On a large input the compiled function is at least twice as fast as the eager one.",
-    topic="graph capture",
-)
+@claim(CALLS, topic="graph capture")
 def compiling_halves_a_large_call(calls: Table) -> Finding:
-    """Six operations on each element, in one kernel in place of six."""
+    """On a large input the compiled function is at least twice as fast as the eager one.
+
+    Six operations on each element, in one kernel in place of six."""
     ratio = over_control(calls.row(COMPILE, op=LARGE))
     return answer(ratio.at_most(0.5), f"Compiled over eager: {ratio.text}.", ratio)
 
 
-@claim(
-    CALLS,
-    statement="On a small input, too, the compiled function is faster than the eager one.",
-    topic="graph capture",
-)
+@claim(CALLS, topic="graph capture")
 def small_calls_gain_too(calls: Table) -> Finding:
-    """A thousand elements, where the host is what both wait for."""
+    """On a small input, too, the compiled function is faster than the eager one.
+
+    A thousand elements, where the host is what both wait for."""
     ratio = over_control(calls.row(COMPILE, op=SMALL))
     return answer(ratio.says("faster"), f"Compiled over eager: {ratio.text}.", ratio)
 
 
-@claim(
-    CODE,
-    statement="x.cos().cos() compiles to one read, two cosines and one write.",
-    topic="fusion",
-)
+@claim(CODE, topic="fusion")
 def two_cosines_are_one_kernel(code: Table) -> Finding:
-    """Counted in the code of the kernel that the compiler wrote."""
-    row = code.row("kernel")
-    if not row.get("generated"):
-        raise Unmeasured(row.get("note") or "no code was recorded")
-    reads, cosines, writes = (
-        sum(row["generated"].count(name) for name in names) for names in (READS, COSINES, WRITES)
-    )
+    """x.cos().cos() compiles to one read, two cosines and one write.
+
+    Counted in the code of the kernel that the compiler wrote."""
+    written = known(code.row("kernel"), "generated")
+    reads, cosines, writes = (sum(map(written.count, each)) for each in (READS, COSINES, WRITES))
     seen = f"{reads} reads, {cosines} cosines, {writes} writes in its kernel."
     return answer((reads, cosines, writes) == (1, 2, 1), seen, Measured.counted(reads + writes))

@@ -1,19 +1,20 @@
 """What each way keeps of a function, which functions it gets right, and code line by line."""
 
 import re
+from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
-from anatomy.figures.text import spans
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
-from anatomy.record.showing import current
+from anatomy.judge.rows import Row
 
 BRANCH = "if on a tensor"
-# Outcome -> a word for it in a narrow column, and the verdict whose mark and tone it has.
+# Outcome -> a word for it in a narrow column, and the verdict whose tone and mark it has.
 CHIPS = {
     "right": ("right", "holds"),
     "graph break": ("break", "holds in part"),
@@ -22,6 +23,7 @@ CHIPS = {
     "print lost": ("no print", "fails"),
     "error": ("error", "inconclusive"),
 }
+STOPPED = "■"  # the mark of an error: a question mark says of verdicts that they are open
 LANE, BOX = 58.0, 24.0  # pixels: of a way, and of a piece of its graph
 
 
@@ -44,20 +46,15 @@ KEPT = {
 }
 
 
-def kept(*, caption: str | None = None) -> str:
+@drawn_from("capture.catalogue")
+def kept(table: Sequence[Row]) -> str:
     """What each way keeps of a function with a branch, and what the recording says came of it."""
-    found = current().find("capture.catalogue")
-
-    def draw() -> str:
-        table = rows.select(found.recording.rows, op=BRANCH)
-        said = {row["variant"]: _said(row) for row in table}
-        label = "; ".join(f"{way}: {KEPT[way].how}: {said[way]}" for way in KEPT)
-        return canvas.both(lambda sheet: _lanes(sheet, said), f"What each way keeps. {label}.")
-
-    return framing.exhibit(found, caption, draw)
+    said = {row["variant"]: _said(row) for row in rows.select(table, op=BRANCH)}
+    label = "; ".join(f"{way}: {KEPT[way].how}: {said[way]}" for way in KEPT)
+    return canvas.both(lambda sheet: _lanes(sheet, said), f"What each way keeps. {label}.")
 
 
-def _said(row: rows.Row) -> str:
+def _said(row: Row) -> str:
     return f"{row['outcome']} at {row['failed_at']}" if row.get("failed_at") else row["outcome"]
 
 
@@ -93,26 +90,22 @@ def _pieces(sheet: Canvas, pieces: tuple[tuple[str, int | None], ...], y: float)
     return x
 
 
-def outcomes(*, caption: str | None = None) -> str:
+@drawn_from("capture.catalogue")
+def outcomes(table: Sequence[Row]) -> str:
     """Functions down, ways across, and what became of each; errors on hover."""
-    found = current().find("capture.catalogue")
-
-    def draw() -> str:
-        table = found.recording.rows
-        across = rows.names(table, "variant")
-        lines = [
-            [tables.code(op), *(_chip(row) for row in rows.select(table, op=op))]
-            for op in rows.names(table, "op")
-        ]
-        heads = ["function", *(way.partition(".symbolic")[0] for way in across)]
-        return tables.listed(heads, lines, "What each way makes of each function", "outcomes")
-
-    return framing.exhibit(found, caption, draw)
+    lines = [
+        [tables.code(op), *(_chip(row) for row in rows.select(table, op=op))]
+        for op in rows.names(table, "op")
+    ]
+    ways = (way.partition(".symbolic")[0] for way in rows.names(table, "variant"))
+    label = "What each way makes of each function"
+    return tables.listed(["function", *ways], lines, label, "outcomes")
 
 
-def _chip(row: rows.Row) -> str:
+def _chip(row: Row) -> str:
     word, like = CHIPS[row["outcome"]]
     mark, kind = tables.CHIPS[like]
+    mark = STOPPED if word == "error" else mark
     told = ": ".join(filter(None, (_said(row), row.get("error"))))
     inside = f'<span class="mark" aria-hidden="true">{mark}</span>{word}'
     return f'<span class="chip {kind}" title="{escape(told)}">{inside}</span>'
@@ -141,19 +134,13 @@ NOTES = {
 }
 
 
-def annotated(part: str, *, caption: str | None = None) -> str:
+@drawn_from("capture.code", needs="generated")
+def annotated(table: Sequence[Row], part: str) -> str:
     """The code that the compiler wrote, under a line what it says: `kernel`, or the `call`."""
-    found = current().find("capture.code")
-
-    def draw() -> str:
-        row = rows.select(found.recording.rows, variants=[part])[0]
-        if not row.get("generated"):
-            return spans.gap_because(row.get("note") or "not recorded")
-        lines = [[_line(text)] for text in row["generated"].splitlines()]
-        label = f"Generated code, the {part}"
-        return tables.listed(["the code, and what it says"], lines, label, "annotated")
-
-    return framing.exhibit(found, caption, draw)
+    (row,) = rows.select(table, variants=[part])
+    lines = [[_line(text)] for text in row["generated"].splitlines()]
+    label = f"Generated code, the {part}"
+    return tables.listed(["the code, and what it says"], lines, label, "annotated")
 
 
 def explained(line: str) -> str:

@@ -121,28 +121,25 @@ def divide_loss_by_steps(gradients: Table) -> Finding:
     )
 
 
-@claim(
-    GRADIENTS,
-    statement="Weighted by its share of the tokens, each micro-batch adds its part to the gradient "
-    "of the full batch.",
-    topic="checkpointing",
-)
+@claim(GRADIENTS, topic="checkpointing")
 def weighted_by_tokens_is_exact(gradients: Table) -> Finding:
-    """The sum of gradients of mean losses times the share of tokens is that of the full batch, as
+    """Weighted by its share of the tokens, each micro-batch adds its part to the gradient of the
+    full batch.
+
+    The sum of gradients of mean losses times the share of tokens is that of the full batch, as
     far as the number format allows."""
     cases, largest = _exactness(gradients, "weighted by tokens", "dtype", "{:.1e}".format)
     return cases.finding(f"Largest error of the gradient, by number format: {largest}.")
 
 
 @claim(
-    STEPS,
-    statement="Cutting a batch into micro-batches is a cheaper way to less memory than "
-    "checkpointing every layer.",
-    topic="checkpointing",
-    measures="time of micro-batches / of checkpointing every layer",
+    STEPS, topic="checkpointing", measures="time of micro-batches / of checkpointing every layer"
 )
 def accumulation_before_checkpointing(steps: Table) -> Finding:
-    """Some number of micro-batches needs no more memory than checkpointing every layer of the full
+    """Cutting a batch into micro-batches is a cheaper way to less memory than checkpointing every
+    layer.
+
+    Some number of micro-batches needs no more memory than checkpointing every layer of the full
     batch, and is faster."""
     cases = Cases()
     for op in steps.distinct("op"):

@@ -3,14 +3,13 @@ gradients that replace them in the backward pass, with and without checkpoints."
 
 from collections.abc import Mapping, Sequence
 from math import floor, log2
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, THIRD, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current, selectors
 from anatomy.table import units
 
 CONTROL, CHECKPOINTED = "none", "every layer"
@@ -30,7 +29,8 @@ class Moment(NamedTuple):
     gradients: float  # bytes
 
 
-def step_memory(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
+@drawn_from()
+def step_memory(table: Sequence[Row], *, op: str) -> str:
     """What a step holds over its course, without checkpoints and with one at every layer.
 
         step_memory("checkpointing.frontier", op="train C=2048 L=8 T=8x1024")
@@ -38,19 +38,13 @@ def step_memory(experiment: str, *, op: str, caption: str | None = None, **param
     Peaks and times are recorded, and so is what is held when the forward pass is over. What lies
     between is counted: layers are alike, and a layer's gradients are as large as its weights.
     """
-    showing = current()
-    found = showing.find(experiment, **selectors(experiment, params, op, None))
-
-    def draw() -> str:
-        table = rows.select(found.recording.rows, op=op, variants=[CONTROL, CHECKPOINTED])
-        pair = [next(r for r in table if r["variant"] == n) for n in (CONTROL, CHECKPOINTED)]
-        if any(units.missing(row.get(column)) for row in pair for column in NEEDED):
-            # The allocator of a CPU keeps no account of its memory.
-            return '<p class="key">Not shown: no memory was recorded.</p>'
-        label = "; ".join(f"{_title(row)}: {_said(row)}" for row in pair)
-        return canvas.both(lambda sheet: _panels(sheet, pair), f"Memory of a step. {label}.")
-
-    return framing.exhibit(found, caption, draw)
+    table = rows.select(table, op=op, variants=[CONTROL, CHECKPOINTED])
+    pair = [next(r for r in table if r["variant"] == n) for n in (CONTROL, CHECKPOINTED)]
+    if any(units.missing(row.get(column)) for row in pair for column in NEEDED):
+        # The allocator of a CPU keeps no account of its memory.
+        return '<p class="key">Not shown: no memory was recorded.</p>'
+    label = "; ".join(f"{_title(row)}: {_said(row)}" for row in pair)
+    return canvas.both(lambda sheet: _panels(sheet, pair), f"Memory of a step. {label}.")
 
 
 def course(control: Row, checkpointed: Row | None = None) -> list[Moment]:

@@ -3,13 +3,23 @@
 from anatomy.figures.curriculum.calculations import calculation
 
 
-@calculation("time-of-every-eighth", unit="s", bandwidth="limit:read")
+@calculation(unit="s", bandwidth="limit:read")
 def time_of_every_eighth(bandwidth: float) -> float:
     """One float of each sector of 1 GiB: all of its sectors move."""
     return 2**30 / bandwidth
 
 
 ALL = 'coalescing.strides."all of them"'
+
+
+@calculation(
+    unit="B/s",
+    mhz='coalescing.offsets."from L1"."offset 4".sm_clock_mhz',
+    sms="machine:sm_count",
+)
+def l1_at_two_clocks(mhz: float, sms: float) -> float:
+    """A request for 128 bytes in every two clocks of each SM."""
+    return 64 * mhz * 1e6 * sms
 
 
 def clocks(seconds: float, moved: float, mhz: float, sms: float) -> float:

@@ -1,7 +1,7 @@
 """The sectors that a warp touches, beside the bandwidth that was measured there."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from anatomy.chapters.coalescing.sectors import SECTOR_BYTES, sectors, useful_share
@@ -17,6 +17,7 @@ from anatomy.table import units
 PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
 LEAST_SHOWN = 40  # sectors
 TERA = 1e12  # bytes per second, the chart's unit
+DRAWN = {"value": "rate", "low": "rate_low", "high": "rate_high", "predicted": "predicted_rate"}
 LANE, SAID, BAR = 52.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
 
 
@@ -32,51 +33,46 @@ def touched(
 
     def draw() -> str:
         measured = {
-            (row["stride"], row["offset_bytes"]): rows.derived(row, None)
+            (row["stride"], row["offset_bytes"]): _rate(rows.derived(row, None))
             for each, op in zip(found, PARTS.values(), strict=True)
             for row in (rows.select(each.recording.rows, op=op) if each.recording else ())
             if row.get("role") != "again" and row.get("stride")
         }
-        said = {place: _said(place, measured.get(place)) for place in places}
+        said = {place: _said(place, measured.get(place, "")) for place in places}
         label = "Sectors that a warp touches: " + "; ".join(
             f"{_named(place)}: {text}" for place, text in said.items()
         )
         drawn = canvas.both(lambda sheet: _rows(sheet, said), f"{label}.")
         if not sliders:
             return drawn
-        rates = {f"{s},{o}": _rate(row) for (s, o), row in measured.items()}
+        rates = {f"{stride},{offset}": rate for (stride, offset), rate in measured.items()}
         chosen = escape(json.dumps(rates, separators=(",", ":")))
         return f'{drawn}<div class="sectors" data-measured="{chosen}"></div>'
 
     return framing.exhibit(found, caption, draw)
 
 
-def offsets(*, caption: str | None = None) -> str:
+@framing.drawn_from("coalescing.offsets")
+def offsets(table: Sequence[Row]) -> str:
     """Bandwidth over the offset at which a warp's reads begin, a chart for HBM and one for L1, and
     beside each mark a hollow one for what the sectors predict."""
-    found = current().find("coalescing.offsets")
-
-    def draw() -> str:
-        every = [rows.derived(row, None) for row in found.recording.rows]
-        timed = [row for row in every if row["role"] != "again" and _rate(row)]
-        if not timed:
-            return figures.refused(every)
-        points, lines = {}, []
-        for row in timed:
-            name = f"{row['op']}, {row['offset_bytes']} bytes: {_rate(row)}"
-            low, high = (row["bytes"] / row[end] / TERA for end in ("high_s", "low_s"))
-            point = {"x": row["offset_bytes"], "value": row["rate"] / TERA, "hover": name}
-            told = {"low": low, "high": high, "predicted": row["predicted_rate"] / TERA}
-            points.setdefault(row["op"], []).append(point | told)
-            rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
-            lines.append([row["op"], str(row["offset_bytes"]), *rates])
-        how = list(range(0, 129, 32)), ("offset in bytes", "TB/s of bytes asked for")
-        panels = [(op, svg.Drawing("steps.predicted", (p, *how))) for op, p in points.items()]
-        head = ("reads", "#offset, bytes", "#measured", "#predicted")
-        label = "Bandwidth over the offset, measured and predicted by sectors."
-        return svg.chart(panels, label) + figures.twin(tables.listed(head, lines, label))
-
-    return framing.exhibit([found], caption, draw)
+    every = [rows.derived(row, None) for row in table]
+    timed = [row for row in every if row["role"] != "again" and _rate(row)]
+    if not timed:
+        return figures.refused(every)
+    points, lines = {}, []
+    for row in timed:
+        op, offset = row["op"], row["offset_bytes"]
+        point = {"x": offset, "hover": f"{op}, {offset} bytes: {_rate(row)}"}
+        point |= {name: row[column] / TERA for name, column in DRAWN.items()}
+        points.setdefault(op, []).append(point)
+        rates = (tables.cell(row, column) for column in ("rate", "predicted_rate"))
+        lines.append([op, str(offset), *rates])
+    how = list(range(0, 129, 32)), ("offset in bytes", "TB/s of bytes asked for")
+    panels = [(op, svg.Drawing("steps.predicted", (p, *how))) for op, p in points.items()]
+    head = ("reads", "#offset, bytes", "#measured", "#predicted")
+    label = "Bandwidth over the offset, measured and predicted by sectors."
+    return svg.chart(panels, label) + figures.twin(tables.listed(head, lines, label))
 
 
 def _named(place: tuple[int, int]) -> str:
@@ -88,9 +84,8 @@ def _rate(row: Row) -> str:
     return "" if units.missing(row["rate"]) else rows.printed(row, "rate")
 
 
-def _said(place: tuple[int, int], row: Row | None) -> str:
+def _said(place: tuple[int, int], rate: str) -> str:
     moved, used = len(sectors(*place)), useful_share(*place)
-    rate = _rate(row) if row else ""
     return f"{moved} sectors, {100 * used:.3g}% used" + (f", {rate} measured" if rate else "")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anatomy.chapters.coalescing.requirements import ONE
-from anatomy.judge.comparisons import Judged, comparisons
+from anatomy.judge.comparisons import Judged, controlled
 from anatomy.judge.rows import Row
 from anatomy.judge.rules import rule
 
@@ -19,8 +19,9 @@ PIECE_ITEMS = 16  # elements of float32 in 64 bytes
 )
 def rate_by_sectors(rows: Sequence[Row], known: Any) -> Judged:
     """What is asked for, as a share of what moves, of the rate at which all is used."""
-    for place, rate in _controls(rows):
-        yield place, {"predicted_rate": rate * rows[place]["useful_share"]}
+    for place, row, control in controlled(rows):
+        rate = control["bytes"] / control["median_s"]
+        yield place, {"predicted_rate": rate * row["useful_share"]}
 
 
 @rule(
@@ -30,14 +31,6 @@ def rate_by_sectors(rows: Sequence[Row], known: Any) -> Judged:
 )
 def rate_by_pieces(rows: Sequence[Row], known: Any) -> Judged:
     """One element of so many is asked for, until each lies in a piece of its own."""
-    for place, rate in _controls(rows):
-        row = rows[place]
-        apart = row["stride"] if row["op"] == ONE else 1
-        yield place, {"piece_rate": rate / min(apart, PIECE_ITEMS)}
-
-
-def _controls(rows: Sequence[Row]):
-    """Each place, with the rate of its comparison's control."""
-    for places in comparisons(rows):
-        control = rows[places[0]]
-        yield from ((place, control["bytes"] / control["median_s"]) for place in places)
+    for place, row, control in controlled(rows):
+        rate, apart = control["bytes"] / control["median_s"], row["stride"]
+        yield place, {"piece_rate": rate / min(apart if row["op"] == ONE else 1, PIECE_ITEMS)}

@@ -188,13 +188,11 @@ def graph_breaks_kill(breaks: Table) -> Finding:
     return cases.finding(f"Time over that without a break: {cases.said()}.")
 
 
-@claim(
-    BREAKS,
-    statement="A fused chain of large elementwise layers waits for the CPU.",
-    topic="torch.compile",
-)
+@claim(BREAKS, topic="torch.compile")
 def fused_chain_waits_for_the_cpu(breaks: Table) -> Finding:
-    """The host paces the compiled chain of large elementwise layers without a break."""
+    """A fused chain of large elementwise layers waits for the CPU.
+
+    The host paces the compiled chain of large elementwise layers without a break."""
     row = breaks.measured("0 breaks", op="large elementwise")
     outcome = {HOST: True, GPU: False}.get(pace(row))
     return answer(outcome, f"The chain takes {time_of(row).text}, {pace(row)}.")

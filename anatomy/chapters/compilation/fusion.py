@@ -1,15 +1,15 @@
 """What a compiler fuses: trips of a tensor between HBM and the SMs, eager and in one kernel."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, MUTED, QUIET, Canvas
 from anatomy.figures.diagrams.trips import BOX, DROP, LEFT, Kernel, panel
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.limits import Ceilings
-from anatomy.record.showing import current, selectors
+from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -26,14 +26,8 @@ LAYER = (
 )
 
 
-def fusion(
-    experiment: str,
-    *,
-    op: str,
-    layers: int,
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from(ceilings=True)
+def fusion(table: Sequence[Row], ceilings: Ceilings | None, *, op: str, layers: int) -> str:
     """The trips through HBM of one elementwise layer, eager and compiled, with the bytes of the
     whole chain, the least time that they take, and the time recorded.
 
@@ -43,22 +37,14 @@ def fusion(
         op: A chain of such layers; its rows tell the bytes of one read and one write.
         layers: How many layers the chain has.
     """
-    showing = current()
-    found = showing.find(experiment, **selectors(experiment, params, op, None))
-    ceilings = showing.ceilings_of(found)
-
-    def draw() -> str:
-        table = rows.select(found.recording.rows, op=op, variants=[EAGER, FUSED])
-        eager, fused = (_one(table, name) for name in (EAGER, FUSED))
-        told = {EAGER: Told(eager, trips(layers), ceilings), FUSED: Told(fused, 2, ceilings)}
-        label = (
-            f"One layer as three eager kernels makes {trips(1)} trips to HBM; {layers} layers as "
-            f"one compiled kernel make {LEAST_TRIPS}. Eager: {told[EAGER]}. Compiled: "
-            f"{told[FUSED]}."
-        )
-        return canvas.both(lambda sheet: _panels(sheet, told, layers), label)
-
-    return framing.exhibit(found, caption, draw)
+    table = rows.select(table, op=op, variants=[EAGER, FUSED])
+    eager, fused = (_one(table, name) for name in (EAGER, FUSED))
+    told = {EAGER: Told(eager, trips(layers), ceilings), FUSED: Told(fused, 2, ceilings)}
+    label = (
+        f"One layer as three eager kernels makes {trips(1)} trips to HBM; {layers} layers as one "
+        f"compiled kernel make {LEAST_TRIPS}. Eager: {told[EAGER]}. Compiled: {told[FUSED]}."
+    )
+    return canvas.both(lambda sheet: _panels(sheet, told, layers), label)
 
 
 def trips(layers: int) -> int:
@@ -69,7 +55,7 @@ def trips(layers: int) -> int:
 class Told(NamedTuple):
     """What is said beside a panel."""
 
-    row: Mapping[str, Any]
+    row: Row
     trips: int
     ceilings: Ceilings | None
 
@@ -97,7 +83,7 @@ class Told(NamedTuple):
         return f"{self.trips} trips, {self.moved}, measured {self.time}{pace}"
 
 
-def _one(table: list[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+def _one(table: Sequence[Row], name: str) -> Row:
     found = next(row for row in table if row["variant"] == name)
     if units.missing(found.get("bytes")) or units.missing(found.get("median_s")):
         raise BadParameter(f"the row {name!r} has no bytes or no time to draw.")

@@ -6,13 +6,13 @@ ADD = 'dispatch.calls."one call"."torch.add".median_s'
 CALLS = 32 * 40  # of a token: layers of a decoder, and operators of each
 
 
-@calculation("tokens-at-the-pace-of-calls", unit="tokens", call=ADD)
+@calculation(unit="tokens", call=ADD)
 def tokens_at_the_pace_of_calls(call: float) -> float:
     """A second over 32 times 40 calls."""
     return round(1 / (CALLS * call))
 
 
-@calculation("views-of-a-layer", unit="s", view='dispatch.calls."one call"."x.view(1)".median_s')
+@calculation(unit="s", view='dispatch.calls."one call"."x.view(1)".median_s')
 def views_of_a_layer(view: float) -> float:
     """Eight views of each of 32 layers."""
     return 8 * 32 * view

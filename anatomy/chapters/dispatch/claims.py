@@ -8,74 +8,62 @@ ONE = "one call"
 IN_PYTHON = ("subclass", "dispatch mode", "custom op")
 
 
-@claim(
-    CALLS,
-    statement="A key that an operator has no code for costs its call nothing.",
-    topic="dispatcher",
-)
+@claim(CALLS, topic="dispatcher")
 def falling_through_is_free(calls: Table) -> Finding:
-    """An addition under autocast, which leaves additions alone, takes the CPU at most 5 % longer
+    """A key that an operator has no code for costs its call nothing.
+
+    An addition under autocast, which leaves additions alone, takes the CPU at most 5 % longer
     than one outside of it."""
     over, seen = calls.beside_control("autocast", op=ONE)
     return answer(over.at_most(1.05), seen, over)
 
 
-@claim(
-    CALLS,
-    statement="Recording a node for the backward pass makes a small call a tenth dearer or more.",
-    topic="dispatcher",
-)
-def recording_costs_a_tenth(calls: Table) -> Finding:
-    """An addition of a tensor that requires a gradient takes the CPU 1.1 times as long or more."""
+@claim(CALLS, topic="dispatcher")
+def recording_costs_less_than_a_call(calls: Table) -> Finding:
+    """Recording a node for the backward pass less than doubles a small call's time.
+
+    An addition of a tensor that requires a gradient takes the CPU at most twice as long."""
     over, seen = calls.beside_control("requires_grad", op=ONE)
-    return answer(over.at_least(1.1), seen, over)
+    return answer(over.at_most(2.0), seen, over)
 
 
-@claim(
-    CALLS,
-    statement="inference_mode makes a small call a twentieth cheaper or more.",
-    topic="dispatcher",
-)
+@claim(CALLS, topic="dispatcher")
 def inference_mode_makes_calls_cheaper(calls: Table) -> Finding:
-    """An addition in inference_mode takes the CPU at most 0.95 of one outside of it, of tensors
+    """inference_mode makes a small call a twentieth cheaper or more.
+
+    An addition in inference_mode takes the CPU at most 0.95 of one outside of it, of tensors
     that require no gradient."""
     over, seen = calls.beside_control("inference_mode", op=ONE)
     return answer(over.at_most(0.95), seen, over)
 
 
-@claim(
-    CALLS,
-    statement="Python among the dispatch keys makes a small call twice as dear or more.",
-    topic="dispatcher",
-)
-def python_doubles_a_call(calls: Table) -> Finding:
-    """An addition of a subclass, in a dispatch mode, and as a custom operator: each takes the CPU
-    twice as long as a plain one, or longer."""
+@claim(CALLS, topic="dispatcher")
+def python_makes_calls_dearer(calls: Table) -> Finding:
+    """Python among the dispatch keys makes a small call dearer.
+
+    An addition of a subclass, in a dispatch mode, and as a custom operator: each takes the CPU
+    longer than a plain one."""
     cases = Cases()
     for way in IN_PYTHON:
         with cases.at(way=way) as case:
             over, _ = calls.beside_control(way, op=ONE)
-            case(over.at_least(2.0), over, f"{way} {over.text}")
+            case(over.says("slower"), over, f"{way} {over.text}")
     return cases.finding(f"Over a plain addition: {cases.said()}.")
 
 
-@claim(
-    CALLS,
-    statement="A view launches nothing, and costs the CPU a third of an addition or more.",
-    topic="dispatcher",
-)
-def a_view_is_a_call_too(calls: Table) -> Finding:
-    """`x.view(1)` takes the CPU at least a third of what `torch.add(x, y)` takes it."""
+@claim(CALLS, topic="dispatcher")
+def a_view_is_cheap(calls: Table) -> Finding:
+    """A view launches nothing, and costs the CPU less than a third of an addition.
+
+    `x.view(1)` takes the CPU at most a third of what `torch.add(x, y)` takes it."""
     over, seen = calls.beside_control("x.view(1)", op=ONE)
-    return answer(over.at_least(1 / 3), seen, over)
+    return answer(over.at_most(1 / 3), seen, over)
 
 
-@claim(
-    CALLS,
-    statement="One call for many tensors costs the CPU at most half of a call for each.",
-    topic="dispatcher",
-)
+@claim(CALLS, topic="dispatcher")
 def one_call_for_many_is_cheaper(calls: Table) -> Finding:
-    """A tensor more in `torch._foreach_add` takes the CPU at most half of a call of `torch.add`."""
+    """One call for many tensors costs the CPU at most two thirds of a call for each.
+
+    A tensor more in `torch._foreach_add` takes the CPU two thirds of a `torch.add` at most."""
     over, seen = calls.beside_control("torch._foreach_add", op=ONE)
-    return answer(over.at_most(0.5), seen, over)
+    return answer(over.at_most(2 / 3), seen, over)

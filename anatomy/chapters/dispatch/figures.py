@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, INK, LINE, MUTED, QUIET, Canvas
-from anatomy.figures.text import spans
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
-from anatomy.table import units
 
 UNDECIDED = "not told apart"
 BOX, BETWEEN = 21.0, 13.0  # pixels: the height of a key, and the arrow to the next one
 
 
-def ways(labels: Mapping[str, str], *, caption: str | None = None) -> str:
+@drawn_from("dispatch.calls", needs="median_s")
+def ways(table: Sequence[Row], labels: Mapping[str, str]) -> str:
     """Calls with the keys on their way, in order, over a bar as long as the call takes the CPU; a
     time that was not told apart from the control's says so.
 
@@ -24,20 +22,11 @@ def ways(labels: Mapping[str, str], *, caption: str | None = None) -> str:
     Args:
         labels: Rows of `dispatch.calls`, and what the drawing calls them.
     """
-    found = current().find("dispatch.calls")
-
-    def draw() -> str:
-        table = rows.select(found.recording.rows, op="one call")
-        if all(units.missing(row.get("median_s")) for row in table):
-            return spans.gap_because(table[0].get("note") or "not measured")
-        shown = rows.select(table, variants=list(labels))
-        label = "; ".join(
-            f"{labels[row['variant']]}: {row['keys']}, {rows.printed(row, 'median_s')}"
-            for row in shown
-        )
-        return canvas.both(lambda sheet: _drawn(sheet, shown, labels), f"{label}.")
-
-    return framing.exhibit(found, caption, draw)
+    shown = rows.select(table, op="one call", variants=list(labels))
+    label = "; ".join(
+        f"{labels[row['variant']]}: {row['keys']}, {rows.printed(row, 'median_s')}" for row in shown
+    )
+    return canvas.both(lambda sheet: _drawn(sheet, shown, labels), f"{label}.")
 
 
 def _drawn(sheet: Canvas, shown: Sequence[Row], labels: Mapping[str, str]) -> None:

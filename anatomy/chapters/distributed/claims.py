@@ -55,14 +55,11 @@ def data_parallel_synchronizes(training: Table) -> Finding:
     return cases.finding(f"{cases.said().capitalize()}.")
 
 
-@claim(
-    OVERLAP,
-    statement="DDP hides most of its communication behind the backward pass.",
-    topic="distributed",
-    measures="hidden communication / all of it",
-)
+@claim(OVERLAP, topic="distributed", measures="hidden communication / all of it")
 def ddp_hides_most(overlap: Table) -> Finding:
-    """On every rank, half of the time in which bytes move or more lies beside kernels."""
+    """DDP hides most of its communication behind the backward pass.
+
+    On every rank, half of the time in which bytes move or more lies beside kernels."""
     cases = Cases()
     for row in _of_ranks(overlap, of.profile_of(of.DDP), of.DDP):
         with cases.at(rank=row["rank"]) as case:

@@ -10,6 +10,7 @@ from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.diagrams.lanes import COPY, KERNEL, LANE, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.parts import sizes
@@ -20,7 +21,8 @@ LEFT = 64.0  # pixels for the lanes' names
 KEY = {"a kernel computes": KERNEL, "bytes move between GPUs": COPY}
 
 
-def lanes(ways: Mapping[str, str], *, caption: str | None = None, **params: Any) -> str:
+@drawn_from("distributed.overlap")
+def lanes(table: Sequence[Row], ways: Mapping[str, str]) -> str:
     """One profiled step of each way: for every GPU a lane of what it computes, and one of what
     moves between GPUs.
 
@@ -29,17 +31,12 @@ def lanes(ways: Mapping[str, str], *, caption: str | None = None, **params: Any)
     Args:
         ways: Variant of `distributed.overlap` -> what it is called, in the order drawn.
     """
-    found = current().find("distributed.overlap", **params)
-
-    def draw() -> str:
-        table = rows.select(found.recording.rows, op="profile of *", variants=list(ways))
-        table = [row for row in table if row.get("compute_spans_s")]
-        if not table:
-            return '<p class="key">Not shown: no rank was profiled.</p>'
-        said = "; ".join(_said(row, ways[row["variant"]]) for row in table if not row["rank"])
-        return canvas.both(lambda sheet: _drawn(sheet, table, ways), f"One step. {said}.")
-
-    return framing.exhibit(found, caption, draw)
+    table = rows.select(table, op="profile of *", variants=list(ways))
+    table = [row for row in table if row.get("compute_spans_s")]
+    if not table:
+        return '<p class="key">Not shown: no rank was profiled.</p>'
+    said = "; ".join(_said(row, ways[row["variant"]]) for row in table if not row["rank"])
+    return canvas.both(lambda sheet: _drawn(sheet, table, ways), f"One step. {said}.")
 
 
 def _said(row: Row, name: str) -> str:

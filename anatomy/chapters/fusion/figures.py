@@ -1,13 +1,14 @@
 """Kinds of fusion as trips through memory, eager and compiled, and the kernels of all patterns."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, Canvas
 from anatomy.figures.diagrams.trips import LEFT, Kernel, panel
 from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import lookup
@@ -97,7 +98,7 @@ def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = 
     return framing.exhibit(found, caption, draw)
 
 
-def _told(table: Sequence[Mapping[str, Any]], op: str, way: str) -> Told:
+def _told(table: Sequence[Row], op: str, way: str) -> Told:
     row = rows.select(table, op=op, variants=[way])[0]
     if units.missing(row.get("median_s")) or units.missing(row.get("launched")):
         return Told((), f"{way}: {row.get('note') or 'not measured with its kernels listed'}")
@@ -123,28 +124,21 @@ def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]]) -> None:
         top += 26
 
 
-def counted(*, caption: str | None = None) -> str:
+@framing.drawn_from("fusion.patterns")
+def counted(table: Sequence[Row]) -> str:
     """All patterns: how many kernels each is, eager and compiled, how much faster its trips promise
     it to be, and how much faster it is."""
-    found = current().find("fusion.patterns")
-
-    def draw() -> str:
-        table = found.recording.rows
-        lines = []
-        for op in rows.names(table, "op"):
-            pair = rows.select(table, op=op, variants=[EAGER, COMPILED])
-            counts = [row.get("launched") for row in pair]
-            counted = [tables.NONE if units.missing(each) else f"{each:g}" for each in counts]
-            compiled = pair[-1]
-            known = not units.missing(compiled.get("ratio"))
-            gain = rows.speed_in_words(rows.derived(compiled, None), "ratio") if known else "—"
-            before, after = TRIPS.get(op, (0, 0))
-            trips = f"{before}/{after} = {before / after:.3g}×" if after else tables.NONE
-            kind = compiled.get("pattern") or ""
-            line, few, more = op.partition(FEW)  # what comes after is said of it, and is no code
-            pattern = f"{tables.code(line)}{few}{more}"
-            lines.append([kind, pattern, " → ".join(counted), trips, gain])
-        heads = ["kind", "pattern", "#kernels", "#trips promise", "compiled it is"]
-        return tables.listed(heads, lines, "Kernels of each pattern", "patterns")
-
-    return framing.exhibit(found, caption, draw)
+    lines = []
+    for op in rows.names(table, "op"):
+        pair = rows.select(table, op=op, variants=[EAGER, COMPILED])
+        counts = " → ".join(tables.cell(row, "launched") for row in pair)
+        compiled = pair[-1]
+        known = not units.missing(compiled.get("ratio"))
+        gain = rows.speed_in_words(rows.derived(compiled, None), "ratio") if known else "—"
+        before, after = TRIPS.get(op, (0, 0))
+        trips = f"{before}/{after} = {before / after:.3g}×" if after else tables.NONE
+        line, few, more = op.partition(FEW)  # what comes after is said of it, and is no code
+        pattern = f"{tables.code(line)}{few}{more}"
+        lines.append([compiled.get("pattern") or "", pattern, counts, trips, gain])
+    heads = ["kind", "pattern", "#kernels", "#trips promise", "compiled it is"]
+    return tables.listed(heads, lines, "Kernels of each pattern", "patterns")

@@ -9,7 +9,6 @@ NO_KERNELS = ("Memset", "Memcpy")  # entries of a list of kernels that are none
 def launched(rows, known):
     """Kernels by name; the driver fills a few bytes before some, which is no work of the call's."""
     for place, row in enumerate(rows):
-        if "kernels" in row:  # null where nobody listed them
-            names = row["kernels"]
-            real = names and [name for name in names if not name.startswith(NO_KERNELS)]
-            yield place, {"launched": None if real is None else len(real)}
+        if "kernels" in row:  # null where nobody listed them; a list without any has lost them
+            real = [name for name in row["kernels"] or () if not name.startswith(NO_KERNELS)]
+            yield place, {"launched": len(real) or None}

@@ -60,13 +60,7 @@ def recorded(table: Sequence[Row]) -> Trio:
     return Trio(by_role["control"], by_role["variant"], by_role["again"])
 
 
-def interleaved(
-    experiment: str,
-    *,
-    op: str | None = None,
-    quantity: str | None = None,
-    caption: str | None = None,
-) -> str:
+def interleaved(experiment: str, *, quantity: str | None = None, caption: str | None = None) -> str:
     """The blocks of one process in the order that `compare` takes them, each block's ratios to the
     control, and over all processes their interval and the verdict.
 
@@ -75,13 +69,13 @@ def interleaved(
     Args:
         experiment: One that holds a single variant against the control, by its defaults.
     """
-    found = current().find(experiment, **selectors(experiment, {}, op, quantity))
+    found = current().find(experiment, **selectors(experiment, {}, None, quantity))
 
     def draw() -> str:
-        trio = recorded(rows.select(found.recording.rows, op=op, quantity=quantity))
+        trio = recorded(rows.select(found.recording.rows, quantity=quantity))
         if trio.variant.get("occasions", 1) > 1:
             alone = kept.alone(found.recording).rows
-            now = recorded(rows.select(alone, op=op, quantity=quantity)).variant
+            now = recorded(rows.select(alone, quantity=quantity)).variant
             trio = trio._replace(now=now, before=_before(found.recording, now))
         variant = trio.variant["variant"]
         label = (

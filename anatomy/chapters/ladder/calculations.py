@@ -6,6 +6,7 @@ DECODING = 'ladder.decoding.decoding."{}".weight_bytes'
 GRAPH = 'ladder.decoding.decoding."5 bf16".'
 FP32 = 'ladder.training(width=1024, layers=2)."forward and backward"."0 fp32".'
 WIDE = 'ladder.training(width=4096, layers=2, budget_s=30)."forward and backward"."0 fp32".'
+UNFUSED = 'ladder.training(width=2048, layers=2)."forward and backward"."1 amp bf16".'
 MATMULS = 4  # of a layer: of qkv, out, up and down
 
 
@@ -42,18 +43,49 @@ def cache_read(read: float, weights: float, hbm: float) -> float:
 
 
 @calculation(
-    "best-fp32-of-the-run",
-    unit="FLOP/s",
-    flops=FP32 + "flops",
+    "fp32-matmuls-share",
+    unit="%",
     step=FP32 + "median_s",
     share=FP32 + "share_of_ceiling",
+    matmuls=FP32 + "product_s",
+    width=FP32 + "width",
+    sequence=FP32 + "sequence",
 )
-def best_of_the_run(flops: float, step: float, share: float) -> float:
-    """The rate of a step over its share of the best matmul's, which is therefore that matmul's."""
-    return flops / step / share
+def matmuls_share(
+    step: float, share: float, matmuls: float, width: float, sequence: float
+) -> float:
+    """The rate of a step's matmuls over the best one's, from that of the whole step: of `24 C² +
+    4 C T` FLOPs the first are theirs, and the rest attention's."""
+    return share * step / matmuls * 6 * width / (6 * width + sequence)
 
 
-@calculation("adamw-once", unit="s", weights=WIDE + "parameters", hbm="limit:copy")
+@calculation(
+    unit="s",
+    batch=FP32 + "batch",
+    width=FP32 + "width",
+    sequence=FP32 + "sequence",
+    hbm="limit:read",
+)
+def scores_read(batch: float, width: float, sequence: float, hbm: float) -> float:
+    """Bytes of one layer's table of scores in fp32, with heads of 128, over the bandwidth of reads
+    from HBM."""
+    return batch * width / 128 * sequence**2 * 4 / hbm
+
+
+@calculation(
+    "unfused-attention-rate",
+    unit="B/s",
+    moved='ladder.traffic."forward and backward T=2048 H=32"."written out".dram_bytes',
+    attention=UNFUSED + "attention_s",
+)
+def unfused_rate(moved: float, attention: float) -> float:
+    """Bytes of both passes of one sequence of 2048 tokens with 32 heads, by the card's counters,
+    over the time of attention's kernels in a step: two layers, four sequences of 1024 tokens and 16
+    heads have as many scores."""
+    return moved / attention
+
+
+@calculation(unit="s", weights=WIDE + "parameters", hbm="limit:copy")
 def adamw_once(weights: float, hbm: float) -> float:
     """Bytes of one pass of AdamW in fp32 over the bandwidth of a copy: it reads weights, gradients
     and two averages, and writes all but the gradients."""
@@ -82,3 +114,9 @@ def one_matmul(matmuls: float, layers: float) -> float:
 def one_matmul_read(weights: float, layers: float, hbm: float) -> float:
     """Bytes of all weights over the number of matmuls and the bandwidth of reads from HBM."""
     return weights_read(weights, hbm) / (MATMULS * layers)
+
+
+@calculation(unit="s", hbm="limit:read")
+def seven_billion_read(hbm: float) -> float:
+    """Bytes of 7 billion weights in bf16 over the bandwidth of reads from HBM."""
+    return weights_read(7e9 * 2, hbm)

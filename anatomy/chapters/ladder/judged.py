@@ -1,7 +1,7 @@
 """The ladder: the rest of a step, shares of the ceiling, a rung over the one before, pay-back."""
 
 from anatomy.judge import occasions, payback, replication
-from anatomy.judge.comparisons import comparisons, controlled
+from anatomy.judge.comparisons import comparisons, controlled, rates
 from anatomy.judge.payback import USES
 from anatomy.judge.rules import rule
 
@@ -45,11 +45,11 @@ def share_of_ceiling(rows, known):
             continue
         if row.get("role") != "again" and row.get("verdict") != "impossible":
             known = best.get(row["products"], [0.0])
-            best[row["products"]] = max(known, _rates(row), key=lambda rates: rates[0])
+            best[row["products"]] = max(known, rates(row, "flops"), key=lambda each: each[0])
     for place, row, _ in _steps_of_rungs(rows):
         ends = (None, None, None)
         if row["products"] in best and row["verdict"] != "impossible":
-            (value, low, high), (rate, least, most) = best[row["products"]], _rates(row)
+            (value, low, high), (rate, least, most) = best[row["products"]], rates(row, "flops")
             ends = (rate / value, least / high, most / low)
         executed = _executed(row) if ends[0] and row.get("backend") else None
         found = {EXECUTED: executed and executed * ends[0]}
@@ -63,10 +63,6 @@ def _executed(row):
         return 1.0
     # 24 C^2 + 4 C T for each token and layer, of which 2 C T are masked.
     return 1 - 2 * row["sequence"] / (24 * row["width"] + 4 * row["sequence"])
-
-
-def _rates(row):
-    return [row["flops"] / row[end] for end in ("median_s", "high_s", "low_s")]
 
 
 @rule(

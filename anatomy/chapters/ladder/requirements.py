@@ -44,8 +44,8 @@ LARGE = ((8192, 8192, 8192), (16384, 8192, 8192), (8192, 16384, 4096))
 ONE = ((8192, 8192, 4096),)
 SIDES = {"bf16": LARGE, "fp8": LARGE, "fp16": LARGE[:1], "tf32": LARGE[:1], "fp32": ONE}
 LAYERS = 1  # of a regime: what is compiled has to be compiled in every cell, four times
-# Width C, sequences B, tokens T of each. As many as fit into a minute: few tokens, where the host
-# sets the pace, at both ends, and a whole batch at each width.
+# Width C, sequences B, tokens T of each: few tokens, where the host sets the pace, at the least
+# width, and a whole batch at each.
 CELLS = ((1024, 1, 1024), (1024, 8, 1024), (2048, 8, 1024), (4096, 8, 1024))
 FULL_WIDTHS = (512, 1024, 2048, 4096, 6144)
 FULL_INPUTS = ((1, 256), (1, 1024), (2, 2048), (8, 1024), (4, 4096), (16, 2048))

@@ -8,14 +8,27 @@ OP = f'{WALL}."PyTorch op".per_launch_s'
 ADDED_BYTES = 12  # of an element of two vectors and their sum, in float32
 
 
-@calculation("elements-of-a-launch", unit="elements", launch=OP, bandwidth="limit:copy")
+@calculation(unit="elements", launch=OP, bandwidth="limit:copy")
 def elements_of_a_launch(launch: float, bandwidth: float) -> float:
     """Time of a launch from Python times the bandwidth of a copy, over 12 bytes an element; to
     ten thousand."""
     return round(launch * bandwidth / ADDED_BYTES, -4)
 
 
-@calculation("cpp-over-python", unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)
+def millions_of_a_launch(launch: float, bandwidth: float) -> float:
+    """The same in millions, to two digits."""
+    return float(f"{elements_of_a_launch(launch, bandwidth) / 1e6:.2g}")
+
+
+for end, kind in (("low", "fast"), ("high", "slow")):
+    launch = OP.replace("per_launch_s", f"per_launch_{end}_s")
+    of_end = calculation(
+        f"elements-of-a-{kind}-launch", unit="million", launch=launch, bandwidth="limit:copy"
+    )
+    of_end(millions_of_a_launch)
+
+
+@calculation(unit="%", cpp=f'{WALL}."C++ loop".per_launch_s', launch=OP)
 def cpp_over_python(cpp: float, launch: float) -> float:
     """Time of a launch from C++ over that of one from Python."""
     return cpp / launch

@@ -3,10 +3,7 @@
 from anatomy.judge.rules import rule
 from anatomy.table import units
 
-COLUMNS = {
-    f"per_launch{end}_s": f"{of}_s"
-    for end, of in {"": "median", "_low": "low", "_high": "high"}.items()
-}
+COLUMNS = {"per_launch_s": "median_s", "per_launch_low_s": "low_s", "per_launch_high_s": "high_s"}
 
 
 @rule(

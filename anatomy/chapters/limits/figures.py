@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 SUSTAINED = "limits.sustained"
@@ -16,28 +16,22 @@ DRAWN = {"rate": ("Rate, TFLOP/s", 1e12), "sm_clock_mhz": ("SM clock read after,
 SHOWN = ("median_s", "rate", "sm_clock_mhz", "power_w")
 
 
-def lasting(*, caption: str | None = None) -> str:
+@drawn_from(SUSTAINED)
+def lasting(table: Sequence[Row]) -> str:
     """Rate and clock of a GEMM over the seconds since the last rest, beside each other.
 
     lasting(caption="The card falls to the rate that its power budget pays for.")
     """
-    found = current().find(SUSTAINED)
-
-    def draw() -> str:
-        table = in_a_row(found.recording.rows)
-        known = [name for name in DRAWN if all(not units.missing(row.get(name)) for row in table)]
-        panels = [(DRAWN[name][0], _drawing(table, name)) for name in known]
-        label = "Over the seconds since the last rest. The table under it has the figures."
-        heads = ["#after", *(f"#{rows.heading(name)}" for name in SHOWN)]
-        body = [
-            [rows.printed(row, "after_s"), *(tables.cell(row, name) for name in SHOWN)]
-            for row in table
-        ]
-        return svg.chart(panels, label, abreast=len(panels)) + figures.twin(
-            tables.listed(heads, body, "The same GEMM by how long it has run in a row")
-        )
-
-    return framing.exhibit(found, caption, draw)
+    table = in_a_row(table)
+    known = [name for name in DRAWN if all(not units.missing(row.get(name)) for row in table)]
+    panels = [(DRAWN[name][0], _drawing(table, name)) for name in known]
+    label = "Over the seconds since the last rest. The table under it has the figures."
+    heads = ["#after", *(f"#{rows.heading(name)}" for name in SHOWN)]
+    body = [
+        [rows.printed(row, "after_s"), *(tables.cell(row, name) for name in SHOWN)] for row in table
+    ]
+    below = tables.listed(heads, body, "The same GEMM by how long it has run in a row")
+    return svg.chart(panels, label, abreast=len(panels)) + figures.twin(below)
 
 
 def in_a_row(table: Sequence[Row]) -> list[Row]:

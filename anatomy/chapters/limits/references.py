@@ -7,6 +7,7 @@ from anatomy.figures.limits import curves
 from anatomy.figures.text import spans
 from anatomy.figures.text.facts import reference
 from anatomy.judge import rows
+from anatomy.judge.comparisons import rates
 from anatomy.record.showing import Showing
 from anatomy.table import units
 from anatomy.table.errors import BadParameter, lookup
@@ -39,10 +40,8 @@ def l2(showing: Showing, op: str, spec: str) -> str:
     if spec == "best":
         fitting = {step.op: step.cache for step in curves.steps(table) if step.cache}
         best = lookup("operation with a call that fits the cache", op, fitting)
-        rate = curves.rate(best)
-        text = units.rate(rate, "B/s", most=2)
-        ends = (best["bytes"] / best[end] for end in ("high_s", "low_s"))
-        ends = units.rate_range(rate, "B/s", *ends)
+        rate, *ends = rates(best, "bytes")
+        text, ends = units.rate(rate, "B/s", most=2), units.rate_range(rate, "B/s", *ends)
         origin = f"{ends}, {best['variant']}: the fastest of the sizes that fit"
         return spans.figure("measured", text, f"{origin}; {BANDWIDTH}") + spans.marks(found)
     more = lookup("operation with a rate in the cache", op, curves.marginals(table))

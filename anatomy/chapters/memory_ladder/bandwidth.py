@@ -11,14 +11,7 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.memory_ladder import requirements
-from anatomy.chapters.memory_ladder.requirements import (
-    BY_ALL,
-    ONCE,
-    OPS,
-    PARTS_FROM,
-    TORCH,
-    WRITE,
-)
+from anatomy.chapters.memory_ladder.requirements import BY_ALL, ONCE, OPS, PARTS_FROM, TORCH, WRITE
 from anatomy.machine import host
 from anatomy.numerics import formats
 from anatomy.parts import cuda_kernels, grid, kernel_tables, memory
@@ -60,10 +53,7 @@ def windows(op: str, size: int, blocks: int, scale: float = 1.0) -> Windows:
 @experiment(
     "memory_ladder.bandwidth",
     page="curriculum/day_04.md",
-    files=(
-        "snippets/kernels/ladder_read.cu",
-        "snippets/kernels/ladder_write.cu",
-    ),
+    files=("snippets/kernels/ladder_read.cu", "snippets/kernels/ladder_write.cu"),
 )
 def bandwidth(device: str = "cuda:0", scale: Scale = 1.0, iters: Count = 12) -> pd.DataFrame:
     """Measure read and write bandwidth over working sets of 64 KiB to 4 GiB.

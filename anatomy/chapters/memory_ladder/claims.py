@@ -1,10 +1,13 @@
 """What the seed says of each level of the memory, and what the ladder shows beside it."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
-from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Measured, Need, Unmeasured, answer, claim
+from anatomy.chapters.memory_ladder.judged import LATENCIES, RATES
+from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.findings import NOT_MEASURABLE, Unmeasured
 from anatomy.claims.needs import CEILINGS, best
-from anatomy.claims.table import Table, quotient
+from anatomy.claims.table import Table, known, quotient
 from anatomy.judge import limits
 from anatomy.judge.rows import Row
 from anatomy.table import units
@@ -27,11 +30,11 @@ def _levels(table: Table, curve: str, least: int = 1) -> list[Row]:
 
 def _rate(table: Table, number: int) -> Measured:
     """The bandwidth on a level, from the lowest of its working sets to the highest."""
-    return _rate_of(_levels(table, OF_ALL, number)[number - 1])
+    return _fitted(_levels(table, OF_ALL, number)[number - 1])
 
 
-def _rate_of(level: Row) -> Measured:
-    return Measured(level["level_rate"], level["level_low"], level["level_high"], "B/s")
+def _fitted(level: Row, columns: Sequence[str] = RATES, unit: str = "B/s") -> Measured:
+    return Measured(*(level[name] for name in columns), unit)
 
 
 def _on_the_card_meant(table: Table, found: Measured, claimed: float, which: str = "") -> Finding:
@@ -49,7 +52,7 @@ def register_bandwidth(levels: Table) -> Finding:
     meant = limits.datasheets()[REFLECTION_SHEET].flops_per_s["fp32"] / 2 * 12
     found = Measured.counted(meant, "B/s", recorded=False)
     here = levels.row("registers").get("peak_rate")
-    seen = f"By its datasheet it is {units.rate(meant, 'B/s')}"
+    seen = f"By the {REFLECTION_GPU}'s datasheet it is {units.rate(meant, 'B/s')}"
     return answer(found.near(20e12), f"{seen}; here {units.rate(here, 'B/s')}, likewise.", found)
 
 
@@ -76,9 +79,8 @@ def hbm_bandwidth(ceilings: Table) -> Finding:
 @claim(LEVELS)
 def registers_are_smallest(levels: Table) -> Finding:
     """Of all SMs together, or of one, registers hold less than every other level."""
+    known(levels.row("registers"), "gpu_bytes", "The registers are not known.")
     held = {row["variant"]: row["gpu_bytes"] for row in levels if row.get("gpu_bytes")}
-    if "registers" not in held:
-        raise Unmeasured(levels.rows[0].get("note") or "The registers are not known.")
     mine = held.pop("registers")
     seen = ", ".join(f"{name} {units.byte_count(size)}" for name, size in held.items())
     over = Measured.counted(mine / held["shared memory"])
@@ -90,9 +92,7 @@ def _of_size(levels: Table, claimed: dict[str, float]) -> Finding:
     cases = Cases()
     for name, size in claimed.items():
         with cases.at(level=name) as case:
-            here = levels.row(name).get("gpu_bytes")
-            if not here:
-                raise Unmeasured("The device does not say.")
+            here = known(levels.row(name), "gpu_bytes", "The device does not say.")
             case(abs(here / size - 1) <= 0.1, Measured.counted(here / size), units.byte_count(here))
     if REFLECTION_GPU not in levels.machine.get("gpu", ""):
         said = f"The figure is of an {REFLECTION_GPU}. Here it is {cases.said(' and ')}."
@@ -112,50 +112,38 @@ def l2_is_40_mb(levels: Table) -> Finding:
     return _of_size(levels, {"L2": 40 * 2**20, "HBM": 80 * 2**30})
 
 
-@claim(
-    BANDWIDTH,
-    statement="Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three "
-    "rates, each at least 1.5 times as fast as the next.",
-    topic="memory hierarchy",
-    measures="rate of a level / of the next",
-)
+@claim(BANDWIDTH, topic="memory hierarchy", measures="rate of a level / of the next")
 def reads_have_three_levels(bandwidth: Table) -> Finding:
-    """Of reads by all SMs the first two levels, L1 and L2; of reads in parts the last one, HBM: a
-    set that all SMs read never shows HBM's rate, for what one of them fetched serves the others."""
+    """Reads from L1, of lines in the L2 that all SMs read, and from HBM come at three rates, each
+    at least 1.5 times as fast as the next.
+
+    Of reads by all SMs the first two levels, L1 and L2; of reads in parts the last one, HBM: a set
+    that all SMs read never shows HBM's rate, for what one of them fetched serves the others."""
     found = _levels(bandwidth, OF_ALL)[:L2] + _levels(bandwidth, "read in parts")[-1:]
-    rates, cases = [_rate_of(row) for row in found], Cases()
+    rates, cases = [_fitted(row) for row in found], Cases()
     for place, (near, far) in enumerate(pairwise(rates), 1):
         with cases.at(step=place) as case:
             case(quotient(near, far).at_least(1.5), quotient(near, far))
     return cases.finding(f"The rates: {', '.join(each.text for each in rates)}.")
 
 
-@claim(
-    LATENCY,
-    statement="A load from HBM takes ten times as long as one from L1, or more.",
-    topic="memory hierarchy",
-    measures="latency of the last level / of the first",
-)
+@claim(LATENCY, topic="memory hierarchy", measures="latency of the last level / of the first")
 def hbm_is_ten_times_as_far(latency: Table) -> Finding:
-    """The latency of the largest working sets over that of the smallest is 10 or more."""
-    names = ("latency_s", "latency_low_s", "latency_high_s")
-    near, far = (
-        Measured(*(level[name] for name in names), "s")
-        for level in (_levels(latency, "chase")[at] for at in (0, -1))
-    )
+    """A load from HBM takes ten times as long as one from L1, or more.
+
+    The latency of the largest working sets over that of the smallest is 10 or more."""
+    levels = _levels(latency, "chase")
+    near, far = (_fitted(levels[at], LATENCIES, "s") for at in (0, -1))
     over = quotient(far, near)
     return answer(over.at_least(10), f"{far.text} after {near.text}: {over.text}.", over)
 
 
-@claim(
-    BANDWIDTH,
-    statement="A kernel that reads a working set in the L2 only once gets less than three "
-    "quarters of what many passes in one launch get.",
-    topic="memory hierarchy",
-    measures="bandwidth of one pass a launch / of many",
-)
+@claim(BANDWIDTH, topic="memory hierarchy", measures="bandwidth of one pass a launch / of many")
 def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
-    """Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that, at
+    """A kernel that reads a working set in the L2 only once gets less than three quarters of what
+    many passes in one launch get.
+
+    Best rate of one pass a launch, over sets of at most the L2's level, to the rate of that, at
     which all SMs read the same lines."""
     many = _rate(bandwidth, L2)
     inside = _levels(bandwidth, OF_ALL)[L2 - 1]["upto_bytes"]
@@ -169,12 +157,13 @@ def one_pass_hides_the_cache(bandwidth: Table) -> Finding:
 @claim(
     LATENCY,
     LEVELS,
-    statement="A chain of loads by one thread outgrows the L2 before its reported size.",
     topic="memory hierarchy",
     measures="longest chain on the L2's level / size of the L2",
 )
 def l2_is_full_early(latency: Table, levels: Table) -> Finding:
-    """Loads of a chain no longer than the L2 take at least 1.5 times as long as the L2's."""
+    """A chain of loads by one thread outgrows the L2 before its reported size.
+
+    Loads of a chain no longer than the L2 take at least 1.5 times as long as the L2's."""
     size = levels.row("L2").get("gpu_bytes") or 0
     level = _levels(latency, "chase", L2)[L2 - 1]
     slow = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from anatomy.judge.comparisons import TIMES, Judged
+from anatomy.judge.comparisons import TIMES, Judged, rates
 from anatomy.judge.rows import Row
 from anatomy.judge.rules import rule
 from anatomy.table import units
@@ -13,11 +13,6 @@ from anatomy.table.plateaus import plateaus
 RATES = ("level_rate", "level_low", "level_high")
 LATENCIES = ("latency_s", "latency_low_s", "latency_high_s")
 ENDS = ("from_bytes", "upto_bytes")
-
-
-def rates(row: Row) -> tuple[float, ...]:
-    """Bytes per second of a timed row, and the ends of its interval."""
-    return tuple(row["bytes"] / row[name] for name in ("median_s", "high_s", "low_s"))
 
 
 def latencies(row: Row) -> tuple[float, ...]:
@@ -48,7 +43,7 @@ def latency_and_its_levels(rows: Sequence[Row], known: Any) -> Judged:
 @rule("memory_ladder.bandwidth", columns=(*RATES, *ENDS), source="bytes over median_s")
 def levels_of_bandwidth(rows: Sequence[Row], known: Any) -> Judged:
     """The levels of each curve's rates."""
-    yield from _levels(rows, rates, RATES)
+    yield from _levels(rows, lambda row: rates(row, "bytes"), RATES)
 
 
 def _levels(rows: Sequence[Row], read, names: Sequence[str]) -> Judged:

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, PAPER, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
-from anatomy.record.showing import current, selectors
+from anatomy.judge.rows import Row
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
-USE = ("use_low_s", "use_high_s")  # the interval of the time of one use
 HABIT, HEAD = 27.0, 24.0  # pixels: a habit with its mark, and the heading of a group
 
 
@@ -41,13 +40,8 @@ class Price(NamedTuple):
         return units.seconds(self.time, *(self.ends or ()), most=3 if self.decided else 2)
 
 
-def prices(
-    experiment: str,
-    habits: Mapping[str, Sequence[Sequence[str]]],
-    *,
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from()
+def prices(table: Sequence[Row], habits: Mapping[str, Sequence[Sequence[str]]]) -> str:
     """Times of single uses as marks with their intervals on one logarithmic axis. What is undecided
     is hollow, with the interval of its verdict: to the left edge where it may cost nothing.
 
@@ -58,20 +52,13 @@ def prices(
         habits: Heading of a group -> for each of its marks the words, op and variant, and the
             column if it is not `use_s`.
     """
-    showing = current()
-    found = showing.find(experiment, **params)
     wanted = {head: [Habit(*each) for each in group] for head, group in habits.items()}
-
-    def draw() -> str:
-        table = found.recording.rows
-        groups = {head: [_price(table, each) for each in group] for head, group in wanted.items()}
-        label = ". ".join(
-            f"{head}: " + "; ".join(f"{bar.words}: {_full(bar)}" for bar in bars)
-            for head, bars in groups.items()
-        )
-        return canvas.both(lambda sheet: _bars(sheet, groups), f"The price of one use. {label}.")
-
-    return framing.exhibit(found, caption, draw)
+    groups = {head: [_price(table, each) for each in group] for head, group in wanted.items()}
+    label = ". ".join(
+        f"{head}: " + "; ".join(f"{bar.words}: {_full(bar)}" for bar in bars)
+        for head, bars in groups.items()
+    )
+    return canvas.both(lambda sheet: _bars(sheet, groups), f"The price of one use. {label}.")
 
 
 def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> Price:
@@ -79,7 +66,7 @@ def _price(table: Sequence[Mapping[str, Any]], habit: Habit) -> Price:
     value = row.get(habit.column)
     if units.missing(value) or value <= 0:
         raise BadParameter(f"{habit.op}, {habit.variant} has no positive {habit.column} to draw.")
-    ends = [row.get(name) for name in rows.INTERVALS.get(habit.column, USE)]
+    ends = [row.get(name) for name in rows.INTERVALS.get(habit.column, ())]
     undecided = row.get("verdict") == "undecided"
     if undecided:  # the verdict's interval is that of the ratio, wider than that of one use
         own = rows.select(table, op=habit.op)
@@ -177,28 +164,23 @@ STANDS, COPIES = ("wait, copy", "idle"), ("copy", "to host", "to GPU")
 SHORT = {"launch": "call", "wait, copy": "wait", "to host": "D2H", "to GPU": "H2D", "x * 2": "× 2"}
 
 
-def trip(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
+@drawn_from()
+def trip(table: Sequence[Row], *, op: str) -> str:
     """Three operations that stay on the GPU, and the same with the middle one on the CPU: what
     host and GPU do. How long each way takes is to scale; in what parts was not measured.
 
         trip("never.costs", op="ping-pong 1024")
     """
-    showing = current()
-    found = showing.find(experiment, **selectors(experiment, params, op, None))
-
-    def draw() -> str:
-        names = ["stay on the GPU", "by way of the CPU"]
-        stay, travel = rows.select(found.recording.rows, op=op, variants=names)
-        times = [row["median_s"] for row in (stay, travel)]
-        first, second = map(units.seconds, times)
-        label = (
-            f"Three small operations on the GPU: {first}; the host runs ahead. With the middle "
-            f"one on the CPU: {second}; the host waits, copies, computes and copies back, and "
-            "the GPU is idle meanwhile."
-        )
-        return canvas.both(lambda sheet: _lanes(sheet, times), label)
-
-    return framing.exhibit(found, caption, draw)
+    names = ["stay on the GPU", "by way of the CPU"]
+    stay, travel = rows.select(table, op=op, variants=names)
+    times = [row["median_s"] for row in (stay, travel)]
+    first, second = map(units.seconds, times)
+    label = (
+        f"Three small operations on the GPU: {first}; the host runs ahead. With the middle "
+        f"one on the CPU: {second}; the host waits, copies, computes and copies back, and "
+        "the GPU is idle meanwhile."
+    )
+    return canvas.both(lambda sheet: _lanes(sheet, times), label)
 
 
 def _lanes(sheet: Canvas, times: Sequence[float]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from anatomy.chapters.occupancy.requirements import ALONE
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
@@ -9,7 +10,6 @@ from anatomy.figures.diagrams.canvas import GOOD, QUIET, Canvas
 from anatomy.figures.text import spans
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 ENDS = {"value": "median_s", "low": "low_s", "high": "high_s"}
@@ -21,21 +21,17 @@ SAID = (
 )
 
 
-def staircase(*, op: str = "one block an SM", caption: str | None = None) -> str:
+@framing.drawn_from("occupancy.staircase")
+def staircase(recorded: Sequence[Row], *, op: str = ALONE) -> str:
     """GPU time over the number of blocks, the host's pace aside; and, where steps were fitted, the
     GPU's places with one block too many. docs/assets/waves.js lets a reader choose another."""
-    found = current().find("occupancy.staircase")
-
-    def draw() -> str:
-        chosen = [row | {"regime": None} for row in rows.select(found.recording.rows, op=op)]
-        table = [row for row in chosen if row.get("median_s") and row.get("role") != "again"]
-        if not table:
-            return spans.gap_because(chosen[0].get("note") or "not measured")
-        below = _waves(table[0]) if table[0].get("at_once") else ""
-        columns = [each for each in SHOWN if each in table[0]]
-        return _chart(table) + below + figures.twin(tables.times(table, columns))
-
-    return framing.exhibit(found, caption, draw)
+    chosen = [row | {"regime": None} for row in rows.select(recorded, op=op)]
+    table = [row for row in chosen if row.get("median_s") and row.get("role") != "again"]
+    if not table:
+        return spans.gap_because(chosen[0].get("note") or "not measured")
+    below = _waves(table[0]) if table[0].get("at_once") else ""
+    columns = [each for each in SHOWN if each in table[0]]
+    return _chart(table) + below + figures.twin(tables.times(table, columns))
 
 
 def _chart(table: Sequence[Row]) -> str:

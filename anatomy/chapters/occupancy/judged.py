@@ -5,12 +5,12 @@ from math import ceil
 
 import numpy as np
 
+from anatomy.chapters.occupancy.requirements import ALONE
 from anatomy.judge.rules import rule
 from anatomy.table import units
 
 # How many times better than a straight line the steps must fit: less is no staircase.
 BETTER = 4
-ALONE = "one block an SM"  # op of the launches whose steps are fitted
 LOAD_BYTES = 128  # of a warp's 32 threads, a float each
 
 
@@ -41,9 +41,8 @@ def steps(blocks: Sequence[int], times: Sequence[float]) -> dict[str, float] | N
 def staircase(rows, known):
     """The step on which each launch of blocks that are alone on an SM lies, and the staircase of
     all; and of every launch whether it fills the first wave."""
-    alone = [
-        row for row in rows if row.get("op") == ALONE and not units.missing(row.get("median_s"))
-    ]
+    timed = (row for row in rows if not units.missing(row.get("median_s")))
+    alone = [row for row in timed if row.get("op") == ALONE]
     once = [row for row in alone if row.get("role") != "again"]
     found = steps([row["grid_blocks"] for row in once], [row["median_s"] for row in once])
     for place, row in enumerate(rows if found else ()):

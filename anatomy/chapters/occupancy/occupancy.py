@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from anatomy.chapters.occupancy import requirements
-from anatomy.chapters.occupancy.requirements import COUNT, ROUNDS, THREADS
+from anatomy.chapters.occupancy.requirements import ALONE, COUNT, ROUNDS, THREADS, TOGETHER
 from anatomy.numerics import formats
 from anatomy.parts import cuda_kernels, grid, kernel_tables, memory
 from anatomy.parts.kernel_tables import Work
@@ -18,7 +18,6 @@ from anatomy.record.declare import experiment
 
 STEPS = 20_000  # multiply-adds of a thread, each 4 cycles after the one before: some 45 us a block
 WAVES = 4
-ALONE, TOGETHER = "one block an SM", "as many as fit"
 # Loads that a thread asks for before it waits for them -> what rows call it.
 LOADS = {1: "1 load at a time", 4: "4 loads at a time", 16: "16 loads at a time"}
 KEPT_BYTES = 2**10  # of an SM's shared memory for each block, from sm_80 on

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from anatomy.record.requirements import Capacity, Requirement, requires
 
+ALONE, TOGETHER = "one block an SM", "as many as fit"  # ops of the staircase
 THREADS, COUNT = 256, 64  # of a block; floats that a thread reads
 ROUNDS = 8  # times that the blocks fill the GPU, where as many as can be are resident
 MOST_BLOCKS = 256 * 8  # that a card of today holds at once: SMs, and blocks of each
@@ -12,7 +13,7 @@ MOST_BLOCKS = 256 * 8  # that a card of today holds at once: SMs, and blocks of 
 @requires("occupancy.staircase")
 def staircase(on: Capacity) -> Iterator[Requirement]:
     """A number for each thread."""
-    yield from (Requirement(op, 2**26) for op in ("one block an SM", "as many as fit"))
+    yield from (Requirement(op, 2**26) for op in (ALONE, TOGETHER))
 
 
 @requires("occupancy.throughput")

@@ -80,7 +80,6 @@ def mixed_precision_halves_memory(training: Table) -> Finding:
 
 @claim(
     TRAINING,
-    statement="Mixed precision halves what the forward pass keeps for the backward pass.",
     topic="precision",
     measures="bytes kept in mixed precision / in fp32",
     number="0.5×",
@@ -88,7 +87,9 @@ def mixed_precision_halves_memory(training: Table) -> Finding:
     unit="x",
 )
 def mixed_precision_halves_activations(training: Table) -> Finding:
-    """Bytes kept for the backward pass, without weights: at most half of fp32's, within 10 %."""
+    """Mixed precision halves what the forward pass keeps for the backward pass.
+
+    Bytes kept for the backward pass, without weights: at most half of fp32's, within 10 %."""
     cases = _halved(training, "activation_bytes")
     return cases.finding(f"Bytes of activations over those in fp32: {cases.spans('format')}.")
 
@@ -163,14 +164,11 @@ def _size(row: Row) -> str:
     return row["op"].removeprefix("linear ")
 
 
-@claim(
-    FP8,
-    statement="FP8 makes a linear layer faster although every call quantises its activations.",
-    topic="precision",
-    measures="time of an FP8 layer / of a bf16 one",
-)
+@claim(FP8, topic="precision", measures="time of an FP8 layer / of a bf16 one")
 def fp8_pays_with_quantisation(fp8: Table) -> Finding:
-    """Wall time below that of bf16, with the whole interval, at every size, eager and compiled."""
+    """FP8 makes a linear layer faster although every call quantises its activations.
+
+    Wall time below that of bf16, with the whole interval, at every size, eager and compiled."""
     ways = ("fp8, quantised", "fp8, quantised, compiled")
     rows = [
         ({"way": row["variant"].removeprefix("fp8, "), "size": _size(row)}, row)
@@ -182,7 +180,6 @@ def fp8_pays_with_quantisation(fp8: Table) -> Finding:
 
 @claim(
     FP8,
-    statement="With its factors ready, an FP8 matmul takes half the time of a bf16 one.",
     topic="precision",
     measures="time in bf16 / in FP8",
     number="2×",
@@ -190,7 +187,9 @@ def fp8_pays_with_quantisation(fp8: Table) -> Finding:
     unit="x",
 )
 def fp8_halves_a_product(fp8: Table) -> Finding:
-    """GPU time of bf16 over that of FP8, without quantising, within 10 % of 2 at every size."""
+    """With its factors ready, an FP8 matmul takes half the time of a bf16 one.
+
+    GPU time of bf16 over that of FP8, without quantising, within 10 % of 2 at every size."""
     found = fp8.select(variant="fp8, factors ready", quantity="gpu_warm")
     rows = [({"size": _size(row)}, row) for row in found]
     cases = judged(rows, lambda gain: gain.near(2.0), speed_up)

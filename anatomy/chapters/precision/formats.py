@@ -1,15 +1,13 @@
 """Number formats bit by bit, and how fast a matmul is in each."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, MUTED, QUIET, THIRD, Canvas
-from anatomy.record.showing import current
+from anatomy.figures.framing import drawn_from
+from anatomy.judge.rows import Row
 from anatomy.table import units
-
-Row = Mapping[str, Any]
 
 
 class Format(NamedTuple):
@@ -34,7 +32,8 @@ FORMATS = (
 LANE, NAME, SAID, CELL = 30.0, 44.0, 70.0, 17.0
 
 
-def formats(experiment: str, *, size: str, caption: str | None = None, **params: Any) -> str:
+@drawn_from()
+def formats(table: Sequence[Row], *, size: str) -> str:
     """Each format's bits, and the time of one matmul with factors in it.
 
         formats("limits.ceilings", size="8192 x 8192 x 8192")
@@ -43,20 +42,14 @@ def formats(experiment: str, *, size: str, caption: str | None = None, **params:
         size: The matmul, as the variants of `limits.ceilings` begin. Where there are several of a
             format, the fastest is shown.
     """
-    showing = current()
-    found = showing.find(experiment, **params)
-
-    def draw() -> str:
-        times = {each.name: _time(found.recording.rows, each.name, size) for each in FORMATS}
-        parts = (
-            f"{f.name}: {f.exponent} bits of exponent, {f.mantissa} of mantissa, "
-            f"{units.seconds(times[f.name], most=3)}"
-            for f in FORMATS
-        )
-        label = f"Formats by bits, and the time of one matmul: {'; '.join(parts)}."
-        return canvas.both(lambda sheet: _bits(sheet, times), label)
-
-    return framing.exhibit(found, caption, draw)
+    times = {each.name: _time(table, each.name, size) for each in FORMATS}
+    parts = (
+        f"{f.name}: {f.exponent} bits of exponent, {f.mantissa} of mantissa, "
+        f"{units.seconds(times[f.name], most=3)}"
+        for f in FORMATS
+    )
+    label = f"Formats by bits, and the time of one matmul: {'; '.join(parts)}."
+    return canvas.both(lambda sheet: _bits(sheet, times), label)
 
 
 def _time(table: Sequence[Row], name: str, size: str) -> float | None:

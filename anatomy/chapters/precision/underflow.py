@@ -2,48 +2,34 @@
 
 from collections.abc import Mapping, Sequence
 from math import log10
-from typing import Any
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, MUTED, THIRD, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
-from anatomy.record.showing import current, selectors
+from anatomy.judge.rows import Row
 from anatomy.table import units
 
-Row = Mapping[str, Any]
 # The powers of ten at the ends of the axis, and the room for the names of the formats.
 AXIS, NAME = (-12, 6), 44.0
 
 
-def gradients(
-    experiment: str,
-    *,
-    op: str = "gradients small",
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from()
+def gradients(table: Sequence[Row], *, op: str = "gradients small") -> str:
     """The range of fp16 and bf16 on a logarithmic axis, and where half of the gradients lie, with
     and without a loss scale.
 
         gradients("precision.gradients")
     """
-    showing = current()
-    found = showing.find(experiment, **selectors(experiment, params, op, None))
-
-    def draw() -> str:
-        table = found.recording.rows
-        limits = {row["variant"]: row for row in rows.select(table, op="finfo")}
-        plain, scaled = rows.select(table, op=op, variants=["fp16", "fp16, scaled"])
-        lost = [units.percent(row["underflow"] / row["gradients"]) for row in (plain, scaled)]
-        label = (
-            f"fp16 holds numbers from {limits['fp16']['smallest_subnormal']:.0e} to "
-            f"{limits['fp16']['largest']:g}. A typical gradient of {plain['typical']:.0e} is below "
-            f"that: {lost[0]} become 0; times {scaled['loss_scale']:g} it is inside: {lost[1]}."
-        )
-        return canvas.both(lambda sheet: _range(sheet, limits, plain, scaled, lost), label)
-
-    return framing.exhibit(found, caption, draw)
+    limits = {row["variant"]: row for row in rows.select(table, op="finfo")}
+    plain, scaled = rows.select(table, op=op, variants=["fp16", "fp16, scaled"])
+    lost = [units.percent(row["underflow"] / row["gradients"]) for row in (plain, scaled)]
+    label = (
+        f"fp16 holds numbers from {limits['fp16']['smallest_subnormal']:.0e} to "
+        f"{limits['fp16']['largest']:g}. A typical gradient of {plain['typical']:.0e} is below "
+        f"that: {lost[0]} become 0; times {scaled['loss_scale']:g} it is inside: {lost[1]}."
+    )
+    return canvas.both(lambda sheet: _range(sheet, limits, plain, scaled, lost), label)
 
 
 def _range(

@@ -7,16 +7,10 @@ ROW = f'{SMALL}."CPU and GPU"'
 OFF = f'{SMALL}."no profiler"'
 
 
-@calculation("trace-of-ten-thousand-steps", unit="B", size=f"{ROW}.trace_bytes")
+@calculation(unit="B", size=f"{ROW}.trace_bytes")
 def trace_of_ten_thousand_steps(size: float) -> float:
     """Bytes of one step's Chrome trace, times 10,000."""
     return 10_000 * size
-
-
-@calculation("faster-without-idling", unit="x", idle=f"{OFF}.gpu_idle_share")
-def faster_without_idling(idle: float) -> float:
-    """A step whose kernels follow each other takes what is left without the idle share."""
-    return 1 / (1 - idle)
 
 
 def gaps(idle: float, step: float) -> float:

@@ -11,10 +11,7 @@ from anatomy.record.showing import current
 
 def own_numbers() -> str:
     """Where a script lets readers type the four numbers of their machine, or paste them."""
-    fields = [
-        {"name": name, **each._asdict()} | {"about": each.about[0].upper() + each.about[1:]}
-        for name, each in keys.CONSTANTS.items()
-    ]
+    fields = [{"name": name, **each._asdict()} for name, each in keys.CONSTANTS.items()]
     without = "Keys by your own numbers need JavaScript. The formulas are in the table of all keys."
     return f'<div class="own-numbers" data-fields="{escape(json.dumps(fields))}">{without}</div>\n'
 

@@ -2,8 +2,7 @@
 browser.
 
 A formula is arithmetic over the names in `CONSTANTS`. `tree` reads it once; `value` computes it
-here, and docs/assets/reflection.js computes the same tree from a reader's own numbers.
-"""
+here, and docs/assets/reflection.js computes the same tree from a reader's own numbers."""
 
 import ast
 import operator
@@ -44,10 +43,10 @@ class Key(NamedTuple):
 
 
 CONSTANTS = {
-    "copy": Constant("copy", "copies from HBM, read and written", "TB/s", 1e12),
-    "read": Constant("read", "reads from HBM", "TB/s", 1e12),
-    "bf16": Constant("matmul bf16", "matmuls in bf16", "TFLOP/s", 1e12),
-    "fp32": Constant("matmul fp32", "matmuls in fp32 without TF32", "TFLOP/s", 1e12),
+    "copy": Constant("copy", "Copies from HBM, read and written", "TB/s", 1e12),
+    "read": Constant("read", "Reads from HBM", "TB/s", 1e12),
+    "bf16": Constant("matmul bf16", "Matmuls in bf16", "TFLOP/s", 1e12),
+    "fp32": Constant("matmul fp32", "Matmuls in fp32 without TF32", "TFLOP/s", 1e12),
 }
 KEYS = {
     "bf16-ridge": Key(
@@ -105,11 +104,9 @@ def value(what: Tree, numbers: Mapping[str, float]) -> float:
     return numbers[what] if isinstance(what, str) else float(what)
 
 
-def names(what: Tree) -> set[str]:
-    """The constants that a tree needs."""
-    if isinstance(what, list):
-        return names(what[1]) | names(what[2])
-    return {what} if isinstance(what, str) else set()
+def names(formula: str) -> set[str]:
+    """The constants that a formula needs."""
+    return {node.id for node in ast.walk(ast.parse(formula)) if isinstance(node, ast.Name)}
 
 
 def numbers(ceilings: Ceilings) -> dict[str, float]:

@@ -29,7 +29,7 @@ def key(showing: Showing, name: str, spec: str) -> str:
     if ceilings is None or found.recording is None:
         return spans.gap(found)
     known = keys.numbers(ceilings)
-    if not keys.names(keys.tree(about.formula)) <= known.keys():
+    if not keys.names(about.formula) <= known.keys():
         return spans.gap_because(f"not known of {ceilings.machine}", found.command)
     told = f"{about.how} {about.formula}, {ceilings.machine}"
     formula = escape(json.dumps(keys.tree(about.formula)))

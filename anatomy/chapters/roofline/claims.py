@@ -4,63 +4,50 @@ from anatomy.chapters.roofline import roofs
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, answer, claim
 from anatomy.claims.findings import NEAR
 from anatomy.claims.needs import CEILINGS, best
-from anatomy.claims.table import Table, over_control, quotient, rate_of, time_of, trusted
+from anatomy.claims.table import Table, judged, known, over_control, quotient, rate_of, time_of
 from anatomy.judge import limits
 from anatomy.judge.pace import HOST
-from anatomy.judge.rows import Row
 from anatomy.table import units
 
-LAYER, SWEEP, OPERATIONS = (
-    Need(f"roofline.{name}") for name in ("first_layer", "intensity", "operations")
-)
+LAYER, SWEEP = Need("roofline.first_layer"), Need("roofline.intensity")
+OPERATIONS = Need("roofline.operations")
 LARGE, SMALL = "large layer", "small layer"
 EAGER, HALF, COMPILED = "eager fp32", "eager bf16", "compiled bf16"
 ABOVE = 0.05  # how far above a roof a call may lie: it may run at a higher clock than the ceiling
 
 
-def _kernels(row: Row) -> int:
-    if units.missing(row.get("kernels_per_call")):
-        raise Unmeasured("its kernels were not listed")
-    return row["kernels_per_call"]
-
-
-@claim(
-    LAYER,
-    statement="A compiler runs relu(x @ W + b) in fewer kernels than eager PyTorch does.",
-    topic="fusion",
-)
+@claim(LAYER, topic="fusion")
 def compiling_saves_kernels(layer: Table) -> Finding:
-    """In both sizes the compiled layer launches fewer kernels than the eager one."""
+    """A compiler runs relu(x @ W + b) in fewer kernels than eager PyTorch does.
+
+    In both sizes the compiled layer launches fewer kernels than the eager one."""
     cases = Cases()
     for op in (SMALL, LARGE):
         with cases.at(layer=op) as case:
-            eager, fused = (_kernels(trusted(layer.row(way, op=op))) for way in (HALF, COMPILED))
+            rows = [layer.measured(way, op=op) for way in (HALF, COMPILED)]
+            eager, fused = (known(row, "kernels_per_call") for row in rows)
             case(fused < eager, None, f"{op}: {eager} kernels eager, {fused} compiled")
     return cases.finding(f"{cases.said()}.")
 
 
-@claim(
-    LAYER,
-    statement="A small layer takes as long as its launches, whatever the GPU could do.",
-    topic="launches",
-)
+@claim(LAYER, topic="launches")
 def small_layer_waits_for_launches(layer: Table) -> Finding:
-    """The host paces the small layer, eager in bf16, and does not pace the large one."""
-    paces = [trusted(layer.row(HALF, op=op)).get("paced_by") for op in (SMALL, LARGE)]
-    times = " and ".join(time_of(layer.row(HALF, op=op)).text for op in (SMALL, LARGE))
+    """A small layer takes as long as its launches, whatever the GPU could do.
+
+    The host paces the small layer, eager in bf16, and does not pace the large one."""
+    rows = [layer.measured(HALF, op=op) for op in (SMALL, LARGE)]
+    times = " and ".join(time_of(row).text for row in rows)
+    paces = [row.get("paced_by") for row in rows]
     outcome = None if None in paces else paces[0] == HOST != paces[1]
-    return answer(
-        outcome, f"Small and large take {times}, paced by {' and '.join(map(str, paces))}."
-    )
+    paced = " and ".join(map(str, paces))
+    return answer(outcome, f"Small and large take {times}, paced by {paced}.")
 
 
-@claim(
-    LAYER,
-    statement="A number format for the tensor cores saves a large layer more than compiling does.",
-    topic="precision",
-)
+@claim(LAYER, topic="precision")
 def format_saves_more_than_fusion(layer: Table) -> Finding:
-    """Of the large layer, fp32 over bf16, both eager, is more than eager over compiled bf16."""
+    """A number format for the tensor cores saves a large layer more than compiling does.
+
+    Of the large layer, fp32 over bf16, both eager, is more than eager over compiled bf16."""
     gain = layer.ratio(EAGER, HALF, op=LARGE)
     fused = layer.ratio(HALF, COMPILED, op=LARGE)
     more = quotient(gain, fused)
@@ -68,14 +55,11 @@ def format_saves_more_than_fusion(layer: Table) -> Finding:
     return answer(more.at_least(1.0), seen, more)
 
 
-@claim(
-    SWEEP,
-    CEILINGS,
-    statement="The ridge that a sweep of FMAs shows is the FP32 peak over the bandwidth of a copy.",
-    topic="roofline",
-)
+@claim(SWEEP, CEILINGS, topic="roofline")
 def ridge_is_peak_over_bandwidth(sweep: Table, ceilings: Table) -> Finding:
-    """The corner that was fitted lies within 10 % of one measured ceiling over the other."""
+    """The ridge that a sweep of FMAs shows is the FP32 peak over the bandwidth of a copy.
+
+    The corner that was fitted lies within 10 % of one measured ceiling over the other."""
     found = _ridge(sweep)
     made = quotient(best(ceilings, "matmul fp32", "flops"), best(ceilings, "copy", "bytes"))
     over, met = quotient(found, made), units.significant(made.value)
@@ -83,34 +67,29 @@ def ridge_is_peak_over_bandwidth(sweep: Table, ceilings: Table) -> Finding:
     return answer(over.within(1 - NEAR, 1 + NEAR), said, over)
 
 
-@claim(
-    SWEEP,
-    statement="Below the ridge, more arithmetic on each element takes no more time.",
-    topic="roofline",
-)
+@claim(SWEEP, topic="roofline")
 def arithmetic_below_the_ridge_is_free(sweep: Table) -> Finding:
-    """Eight FMAs on each element take at most 5 % longer than one."""
+    """Below the ridge, more arithmetic on each element takes no more time.
+
+    Eight FMAs on each element take at most 5 % longer than one."""
     ratio = sweep.ratio("8 FMAs", "1 FMA")
     return answer(ratio.at_most(1 + ABOVE), f"Eight FMAs take {ratio.text} the time of one.", ratio)
 
 
-@claim(
-    SWEEP,
-    statement="Above the ridge, twice the arithmetic takes twice the time.",
-    topic="roofline",
-)
+@claim(SWEEP, topic="roofline")
 def arithmetic_above_the_ridge_is_paid(sweep: Table) -> Finding:
-    """1024 FMAs on each element take twice as long as 512, within 10 %."""
+    """Above the ridge, twice the arithmetic takes twice the time.
+
+    1024 FMAs on each element take twice as long as 512, within 10 %."""
     ratio = sweep.ratio("1024 FMAs", "512 FMAs")
     return answer(ratio.near(2.0), f"1024 FMAs take {ratio.text} the time of 512.", ratio)
 
 
 def _ridge(sweep: Table) -> Measured:
     """The corner of the sweep, in operations per byte."""
-    row = trusted(sweep.row("1 FMA"))
-    if units.missing(row.get("ridge")):
-        raise Unmeasured("the sweep shows no ridge: all of it lies on one side")
-    ends = (row[name] for name in ("ridge", "ridge_low", "ridge_high"))
+    row = sweep.measured("1 FMA")
+    known(row, "ridge", "the sweep shows no ridge: all of it lies on one side")
+    ends = (row[name] for name in roofs.RIDGE)
     return Measured(*ends, "count", floor=row.get("noise_floor") or 0.0)
 
 
@@ -142,11 +121,11 @@ def relu_reaches_bandwidth(operations: Table, ceilings: Table) -> Finding:
 @claim(OPERATIONS, CEILINGS)
 def roofline_is_a_minimum(operations: Table, ceilings: Table) -> Finding:
     """No operation takes less than its bytes or its operations do at the ceilings, within 5 %."""
-    known = limits.Ceilings("", limits.measured((row, "") for row in ceilings))
+    roof = limits.Ceilings("", limits.measured((row, "") for row in ceilings))
     cases = Cases()
     for row in operations.select():
         with cases.at(operation=row["variant"]) as case:
-            time, least = time_of(row), roofs.least(row, known)
+            time, least = time_of(row), roofs.least(row, roof)
             if least is None:
                 raise Unmeasured(f"the ceilings of {row.get('dtype')} were not measured")
             share = quotient(Measured.counted(least.seconds, "s"), time)
@@ -154,28 +133,21 @@ def roofline_is_a_minimum(operations: Table, ceilings: Table) -> Finding:
     return cases.finding(f"Least time over time: {cases.range}.")
 
 
-@claim(
-    OPERATIONS,
-    statement="A function of single elements takes as long as its bytes, whatever it computes.",
-    topic="roofline",
-)
+@claim(OPERATIONS, topic="roofline")
 def functions_cost_their_bytes(operations: Table) -> Finding:
-    """Exponential and gelu take at most 5 % longer than a ReLU over the same tensor."""
-    cases = Cases()
-    for name in ("exp", "gelu"):
-        with cases.at(function=name) as case:
-            ratio = over_control(operations.row(name, op="elementwise"))
-            case(ratio.at_most(1 + ABOVE), ratio, f"{name} {ratio.text}")
-    return cases.finding(f"Time over that of a ReLU: {cases.said()}.")
+    """A function of single elements takes as long as its bytes, whatever it computes.
+
+    Exponential and gelu take at most 5 % longer than a ReLU over the same tensor."""
+    rows = (({"function": n}, operations.row(n, op="elementwise")) for n in ("exp", "gelu"))
+    cases = judged(rows, lambda ratio: ratio.at_most(1 + ABOVE))
+    return cases.finding(f"Time over that of a ReLU: {cases.spans('function')}.")
 
 
-@claim(
-    OPERATIONS,
-    statement="An optimizer's step in one pass takes less than half the time of one in many.",
-    topic="fusion",
-)
+@claim(OPERATIONS, topic="fusion")
 def passes_cost_time(operations: Table) -> Finding:
-    """AdamW with foreach takes at least twice as long as fused AdamW."""
+    """An optimizer's step in one pass takes less than half the time of one in many.
+
+    AdamW with foreach takes at least twice as long as fused AdamW."""
     ratio = over_control(operations.row("AdamW, foreach", op="optimizer"))
     return answer(ratio.at_least(2.0), f"foreach takes {ratio.text} the time of fused.", ratio)
 

@@ -1,16 +1,18 @@
 """The roofline measured point by point, and operations on it with what keeps each from its roof."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from anatomy.chapters.roofline import requirements, roofs
+from anatomy.chapters.roofline import roofs
 from anatomy.chapters.roofline.claims import ABOVE
+from anatomy.claims.table import why_not
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.limits import curves, rooflines
 from anatomy.figures.limits.placed import Placed, key, named, with_table
+from anatomy.judge.comparisons import rates
 from anatomy.judge.limits import DRAM, Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
@@ -23,24 +25,17 @@ NAMED += ("add, small", "matrix × vector", "attention")
 # One or two for each cause, in the order in which the text goes through these.
 CAUSES = ("relu", "add, small", "matmul, small", "AdamW, foreach", "sort", "cross_entropy")
 CAUSES += ("transposed copy", "softmax")
+DRAWN_FROM = 4  # FMAs: fewer lie on the slope as well, and would leave the bend no room
 # What a profile lists beside kernels: fills, copies, and the range of an optimizer's step.
 NO_KERNEL = ("Memset", "Memcpy", "Optimizer.step#")
 
 
-def sweep(*, caption: str | None = None) -> str:
+@framing.drawn_from("roofline.intensity", ceilings=True)
+def sweep(table: Sequence[Row], ceilings: Ceilings) -> str:
     """FMAs on each element, from one to a thousand: each number's mark on the FP32 roof."""
-    showing = current()
-    found = showing.find("roofline.intensity")
-    ceilings = showing.ceilings_of(found)
-
-    def draw() -> str:
-        points = [row for row in found.recording.rows if _timed(row)]
-        return _swept(points, ceilings) if points else figures.refused(found.recording.rows)
-
-    return framing.exhibit(found, caption, draw)
-
-
-def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
+    points = [row for row in table if _timed(row)]
+    if not points:
+        return figures.refused(table)
     every, slope, _ = rooflines.roofs(ceilings)
     matmul = [each | {"series": "fp32 matmul"} for each in every if each["series"] == "fp32"]
     peak, ridge = _flat(points), _flat(points) / slope["bandwidth"]
@@ -51,16 +46,17 @@ def _swept(points: Sequence[Row], ceilings: Ceilings) -> str:
     marks, lines = [], []
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
-        marks.append(one.mark(row["variant"] if row["fmas"] in (1, 16, 64, 1024) else ""))
-        low, high = (row["bytes"] / row[end] for end in ("high_s", "low_s"))
-        bandwidth = units.rate(row["bytes"] / row["median_s"], "B/s", low, high)
+        if row["fmas"] >= DRAWN_FROM:
+            marks.append(one.mark(row["variant"] if row["fmas"] in (4, 16, 64, 1024) else ""))
+        moved, *ends = rates(row, "bytes")
+        bandwidth = units.rate(moved, "B/s", *ends)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
         lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
     head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
     return with_table((roof, slope, marks), "FMAs on each element, on the FP32 roof", head, lines)
 
 
-def _flat(points: Sequence[Row]) -> float:
+def _flat(points: Iterable[Row]) -> float:
     """FLOP/s of the best point: what arithmetic outside matmuls reached."""
     return max(row["flops"] / row["median_s"] for row in points)
 
@@ -93,6 +89,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
     every, slope, _ = rooflines.roofs(ceilings)
     if copies:
         name = f"dashed: copy within the L2, {units.rate(copies, 'B/s', most=2)}"
+        slope |= {"name": f"solid: {slope['name']}"}
         slope |= {"steeper": {"bandwidth": copies, "name": name}}
     marks, lines = [], []
     for row in table:
@@ -118,7 +115,11 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
     by_name = {row["variant"]: line for row, line in zip(table, lines, strict=True)}
     some = [by_name[name] for name in CAUSES if name in by_name]
     drawn = with_table((every, slope, marks), "Operations on their roofs", head, lines)
-    return drawn + key(NAMED) + tables.listed(head, some, "What keeps some from their roofs")
+    return (
+        drawn
+        + key(NAMED, "The others are in the table.")
+        + tables.listed(head, some, "What keeps some from their roofs")
+    )
 
 
 def reason(row: Row, share: float | None, cache_bytes: int) -> str:
@@ -154,35 +155,26 @@ def _intensity(row: Row) -> float:
 
 
 def _timed(row: Row) -> bool:
-    own = row.get("role") != "again" and row.get("verdict") != "impossible"
-    return own and not units.missing(row.get("median_s"))
+    return row.get("role") != "again" and not why_not(row)
 
 
-def clocks(*, fmas: Sequence[int], caption: str | None = None) -> str:
+@framing.drawn_from("roofline.intensity", ceilings=True)
+def clocks(table: Sequence[Row], ceilings: Ceilings, *, fmas: Sequence[int]) -> str:
     """Of some numbers of FMAs the time that their bytes take at the bandwidth of a copy, the time
     that they take at the FP32 peak, and the time measured, to one scale."""
-    showing = current()
-    found = showing.find("roofline.intensity")
-    ceilings = showing.ceilings_of(found)
-
-    def draw() -> str:
-        timed = {row["fmas"]: row for row in found.recording.rows if _timed(row)}
-        copy = ceilings.get("copy")
-        if not timed or not copy:
-            return figures.refused(found.recording.rows)
-        peak, told = _flat(list(timed.values())), []
-        for count in fmas:
-            row = timed[count]
-            parts = row["bytes"] / copy.value, row["flops"] / peak
-            told.append((requirements.fma_name(count), *parts, row["median_s"]))
-        label = "; ".join(
-            f"{name}: bytes {units.seconds(moved)}, arithmetic {units.seconds(done)}, measured "
-            f"{units.seconds(seen)}"
-            for name, moved, done, seen in told
-        )
-        return canvas.both(lambda sheet: _bars(sheet, told), label)
-
-    return framing.exhibit(found, caption, draw)
+    timed, copy = {row["fmas"]: row for row in table if _timed(row)}, ceilings.get("copy")
+    if not timed or not copy:
+        return figures.refused(table)
+    peak, told = _flat(timed.values()), []
+    for row in (timed[count] for count in fmas):
+        parts = row["bytes"] / copy.value, row["flops"] / peak
+        told.append((row["variant"], *parts, row["median_s"]))
+    label = "; ".join(
+        f"{name}: bytes {units.seconds(moved)}, arithmetic {units.seconds(done)}, measured "
+        f"{units.seconds(seen)}"
+        for name, moved, done, seen in told
+    )
+    return canvas.both(lambda sheet: _bars(sheet, told), label)
 
 
 def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> None:

@@ -1,15 +1,14 @@
 """A loop of one matmul on the lanes of host and GPU: without a wait, and with one in each turn."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 TURNS = 4  # iterations of the loop with a wait that are drawn
@@ -44,9 +43,8 @@ class Loop(NamedTuple):
         return turns
 
 
-def host_and_gpu(
-    experiment: str, *, side: int, line: str = "t.item()", caption: str | None = None, **params: Any
-) -> str:
+@drawn_from()
+def host_and_gpu(table: Sequence[Row], *, side: int, line: str = "t.item()") -> str:
     """A loop of matmuls of one size on the lanes of host and GPU, to scale: without a wait the host
     queues ahead; with a line that waits in each iteration, both take turns.
 
@@ -57,20 +55,15 @@ def host_and_gpu(
         side: Rows and columns of the matrices.
         line: The line that waits, a variant of the loop.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        loop = recorded(found.recording.rows, side, line)
-        pause = _time(loop.idle)
-        label = (
-            f"A loop of matmuls of side {side}. Without a wait the CPU queues ahead, and the GPU "
-            f"computes without a pause: {_time(loop.free)} an iteration. With {line} in each, CPU "
-            f"and GPU take turns: {_time(loop.waiting)}, {loop.speed}. The GPU is idle for {pause} "
-            "of each iteration."
-        )
-        return canvas.both(lambda sheet: _drawn(sheet, loop, line, pause), label)
-
-    return framing.exhibit(found, caption, draw)
+    loop = recorded(table, side, line)
+    pause = _time(loop.idle)
+    label = (
+        f"A loop of matmuls of side {side}. Without a wait the CPU queues one matmul after the "
+        f"other: {_time(loop.free)} an iteration. With {line} in each, CPU "
+        f"and GPU take turns: {_time(loop.waiting)}, {loop.speed}. The GPU is idle for {pause} "
+        "of each iteration."
+    )
+    return canvas.both(lambda sheet: _drawn(sheet, loop, line, pause), label)
 
 
 def recorded(table: Sequence[Row], side: int, line: str) -> Loop:
@@ -111,8 +104,19 @@ def _drawn(sheet: Canvas, loop: Loop, line: str, pause: str) -> None:
     _waiting(lanes, loop, y, line)
     y += LANE
     idle = (loop.launch + loop.kernel, loop.waiting + loop.launch)
-    lanes.pause(y + LANE - 3, *idle, f"GPU idle: {pause}", WAIT)
+    lanes.pause(y + LANE - 3, *idle, _parted(loop, pause, desk), WAIT)
     lanes.axis(y + LANE + 24)
+
+
+def _parted(loop: Loop, pause: str, desk: bool) -> str:
+    """How long the GPU is idle, and for which two things: both are the CPU's."""
+    answer = loop.idle - loop.launch
+    if answer <= 0:
+        return f"GPU idle: {pause}"
+    parts = _time(answer), _time(loop.launch)
+    if not desk:
+        return "GPU idle: answer {}, launch {}".format(*parts)
+    return "GPU idle: {} = {} for the answer + {} for the next launch".format(pause, *parts)
 
 
 def _head(sheet: Canvas, y: float, code: str, said: str, colour: str) -> float:

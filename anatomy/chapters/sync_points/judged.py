@@ -10,6 +10,7 @@ SHARES = {"wait_share": "ratio", "wait_share_low": "ratio_low", "wait_share_high
 GAPS = ("gap_s", "gap_low_s", "gap_high_s")
 PRODUCT, BEHIND, LOOP, IDLE = "product ", "behind ", "loop ", "idle"
 NO_WAIT = "no wait"
+PINNED = "pinned"
 # Lines that only queue a copy, as far as is known; the rest wait for what was queued before.
 QUEUES = ("to(device), non_blocking", "to(device), pinned, non_blocking")
 
@@ -51,6 +52,16 @@ def agreement(rows, known):
         if row.get("warned") is not None:
             waits = row.get("waits")
             yield place, {"agree": None if waits is None else waits == bool(row["warned"])}
+
+
+@rule("transfers.to_device", columns=("busy_s",), source="median_s of the same copy", early=True)
+def copying(rows, known):
+    """For how long the GPU copies while the host waits for it: as long as where it does not."""
+    for place, row in enumerate(rows):
+        for other in rows if row.get("variant") == PINNED else ():
+            alike = (other["op"], other["variant"]) == (row["op"], f"{PINNED}, non_blocking")
+            if alike and other["quantity"] == "step_wall":
+                yield place, {"busy_s": other["median_s"]}
 
 
 @rule("transfers.hazard", columns=("stale",), source="read and later against copied")

@@ -2,14 +2,16 @@
 iteration beside its two lines once."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
+from anatomy.judge.comparisons import TIMES
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
+Times = tuple[float, ...]  # a median and the ends of its interval, in seconds
+WAITS = ("wait_s", "wait_low_s", "wait_high_s")
 EXPLANATIONS = (
     "E1: the line's own time, <i>r</i>",
     "E2: the kernel again, <i>k</i>",
@@ -17,25 +19,21 @@ EXPLANATIONS = (
 )
 
 
-def added(table: Sequence[Row], side: int, line: str) -> tuple[float, float, float]:
+def added(table: Sequence[Row], side: int, line: str) -> tuple[Times, Times, Times]:
     """Seconds that each explanation says the line adds to an iteration at one size, in the order
-    of `EXPLANATIONS`, from the parts as each was timed alone."""
+    of `EXPLANATIONS`, from the parts as each was timed alone, with their intervals."""
 
-    def one(op: str, variant: str) -> float:
-        return rows.select(table, op=op, variants=[variant])[0]["median_s"]
+    def one(op: str, variant: str) -> Times:
+        row = rows.select(table, op=op, variants=[variant])[0]
+        return tuple(row[name] for name in TIMES)
 
     reading, kernel = one("idle", line), one(f"product {side}", "product")
-    return reading, kernel, reading + min(one(f"behind {side}", "queue"), kernel)
+    other = map(min, one(f"behind {side}", "queue"), kernel)
+    return reading, kernel, tuple(map(sum, zip(reading, other, strict=True)))
 
 
-def rivals(
-    experiment: str,
-    *,
-    sides: Sequence[int],
-    line: str = "t.item()",
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from()
+def rivals(table: Sequence[Row], *, sides: Sequence[int], line: str = "t.item()") -> str:
     """A table: what each explanation says that the line adds at each size, and what it added.
 
         rivals("sync_points.bench", sides=[512, 1728])
@@ -45,49 +43,40 @@ def rivals(
         sides: Of the matmuls.
         line: The line that waits, a variant of the loop.
     """
-    found = current().find(experiment, **params)
+    seen = [rows.select(table, op=f"loop {side}", variants=[line])[0] for side in sides]
+    said = [added(table, side, line) for side in sides]
+    nearest = [
+        min(each, key=lambda times, row=row: abs(times[0] - row["wait_s"]))
+        for each, row in zip(said, seen, strict=True)
+    ]
+    lines = []
+    for number, name in enumerate(EXPLANATIONS):
+        texts = [tables.lighter(units.seconds_range(*each[number])) for each in said]
+        best = [each[number] is near for each, near in zip(said, nearest, strict=True)]
+        cells = (f"<b>{t}</b>" if near else t for t, near in zip(texts, best, strict=True))
+        lines.append([name, *cells])
+    waits = [tables.lighter(units.seconds_range(*(row[w] for w in WAITS))) for row in seen]
+    lines.append(["measured", *waits])
+    heads = ["the line adds", *(f"#side {side}" for side in sides)]
+    return tables.listed(heads, lines, f"What {line} adds to an iteration", "abreast")
 
-    def draw() -> str:
-        table = found.recording.rows
-        said = zip(*(added(table, side, line) for side in sides), strict=True)
-        lines = [
-            [name, *(units.seconds(time, most=3) for time in times)]
-            for name, times in zip(EXPLANATIONS, said, strict=True)
-        ]
-        seen = (rows.select(table, op=f"loop {side}", variants=[line])[0] for side in sides)
-        lines.append(["<b>measured</b>", *(units.seconds(row["wait_s"], most=3) for row in seen)])
-        heads = ["the line adds", *(f"#side {side}" for side in sides)]
-        return tables.listed(heads, lines, f"What {line} adds to an iteration")
 
-    return framing.exhibit(found, caption, draw)
-
-
-def once_and_again(
-    experiment: str,
-    *,
-    sides: Sequence[int],
-    caption: str | None = None,
-    **params: Any,
-) -> str:
+@drawn_from()
+def once_and_again(table: Sequence[Row], *, sides: Sequence[int]) -> str:
     """A table: a matmul and `.item()` once, with an empty queue, beside an iteration of a loop of
     both, and their quotient on each occasion. A host that was slow on one of them was slow for
     both, so the quotients can lie closer together than the times.
 
         once_and_again("sync_points.bench", sides=[512, 1728])
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        table, lines = found.recording.rows, []
-        for side in sides:
-            (once,) = rows.select(table, op=f"behind {side}", variants=["queue, item"])
-            (again,) = rows.select(table, op=f"loop {side}", variants=["t.item()"])
-            shares = [units.significant(share) for share in quotients(once, again)]
-            lines.append([str(side), tables.time(once), tables.time(again), ", ".join(shares)])
-        heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once, each occasion"]
-        return tables.listed(heads, lines, "Two lines once, and in a loop")
-
-    return framing.exhibit(found, caption, draw)
+    lines = []
+    for side in sides:
+        (once,) = rows.select(table, op=f"behind {side}", variants=["queue, item"])
+        (again,) = rows.select(table, op=f"loop {side}", variants=["t.item()"])
+        shares = [units.significant(share) for share in quotients(once, again)]
+        lines.append([str(side), tables.time(once), tables.time(again), ", ".join(shares)])
+    heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once, each occasion"]
+    return tables.listed(heads, lines, "Two lines once, and in a loop")
 
 
 def quotients(once: Row, again: Row) -> list[float]:

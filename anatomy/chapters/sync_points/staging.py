@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, QUIET, THIRD, Canvas
 from anatomy.figures.diagrams.lanes import LANE, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 
 SHORT = 500  # pixels: a narrower sheet has room for short words
@@ -26,7 +25,8 @@ class Copy(NamedTuple):
     lasts: float  # until the bytes are on the GPU
 
 
-def staging(experiment: str, *, op: str, caption: str | None = None, **params: Any) -> str:
+@drawn_from()
+def staging(table: Sequence[Row], *, op: str) -> str:
     """The way of a copy to the GPU from pageable and from pinned memory, and what the CPU and the
     copy engine do meanwhile, to scale.
 
@@ -36,19 +36,14 @@ def staging(experiment: str, *, op: str, caption: str | None = None, **params: A
         experiment: One with rows as `transfers.to_device` has them.
         op: Direction and size.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        pageable, pinned = recorded(found.recording.rows, op)
-        label = (
-            f"A copy {op}. From pageable memory the CPU copies pieces into a pinned staging "
-            "buffer, from which the copy engine fetches them, and is busy throughout: "
-            f"{_time(pageable.lasts)}. From pinned memory the copy engine reads by itself: "
-            f"{_time(pinned.lasts)}, and the CPU goes on after {_time(pinned.returns)}."
-        )
-        return canvas.both(lambda sheet: _drawn(sheet, pageable, pinned), label)
-
-    return framing.exhibit(found, caption, draw)
+    pageable, pinned = recorded(table, op)
+    label = (
+        f"A copy {op}. From pageable memory the CPU copies pieces into a pinned staging "
+        "buffer, from which the copy engine fetches them, and is busy throughout: "
+        f"{_time(pageable.lasts)}. From pinned memory the copy engine reads by itself: "
+        f"{_time(pinned.lasts)}, and the CPU goes on after {_time(pinned.returns)}."
+    )
+    return canvas.both(lambda sheet: _drawn(sheet, pageable, pinned), label)
 
 
 def recorded(table: Sequence[Row], op: str) -> tuple[Copy, Copy]:

@@ -1,13 +1,12 @@
 """Lines that wait for the GPU, each beside one that only queues work, by what the CPU asks for."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, MUTED, Canvas
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
-from anatomy.record.showing import current
+from anatomy.judge.rows import Row
 
 SHORT = 500  # pixels: a narrower sheet has each pair in two lines
 CHIP, ROW = 22.0, 31.0  # pixels: the height of a line of code, and of a pair
@@ -16,9 +15,8 @@ SAID = {True: ("waits", BAD), False: ("goes on", GOOD), None: ("undecided", MUTE
 Pair = tuple[str, str, str]
 
 
-def waiting_lines(
-    experiment: str, *, pairs: Sequence[Pair], caption: str | None = None, **params: Any
-) -> str:
+@drawn_from()
+def waiting_lines(table: Sequence[Row], *, pairs: Sequence[Pair]) -> str:
     """Pairs of lines, with whether the CPU was seen waiting at each.
 
         waiting_lines("synchronizations.detected", pairs=[("a value", "t[0].item()", "t.sum()")])
@@ -27,19 +25,14 @@ def waiting_lines(
         experiment: One with rows as `synchronizations.detected` has them.
         pairs: What the CPU asks for, and two lines by their names in the recording.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        lines = [line for _, *two in pairs for line in two]
-        table = rows.select(found.recording.rows, variants=lines)
-        waits = {row["variant"]: row.get("waits") for row in table}
-        label = "; ".join(
-            f"{asked}: " + ", ".join(f"{line} {SAID[waits[line]][0]}" for line in two)
-            for asked, *two in pairs
-        )
-        return canvas.both(lambda sheet: _drawn(sheet, pairs, waits), f"{label}.")
-
-    return framing.exhibit(found, caption, draw)
+    lines = [line for _, *two in pairs for line in two]
+    table = rows.select(table, variants=lines)
+    waits = {row["variant"]: row.get("waits") for row in table}
+    label = "; ".join(
+        f"{asked}: " + ", ".join(f"{line} {SAID[waits[line]][0]}" for line in two)
+        for asked, *two in pairs
+    )
+    return canvas.both(lambda sheet: _drawn(sheet, pairs, waits), f"{label}.")
 
 
 def _drawn(sheet: Canvas, pairs: Sequence[Pair], waits: dict[str, bool | None]) -> None:

@@ -14,7 +14,6 @@ from anatomy.parts import grid, memory
 from anatomy.record.bounds import Count, Length
 from anatomy.record.declare import experiment
 
-WINDOW = 24  # samples of one comparison: the first twelve and the last, or every other one
 SINGLE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
 BLOCKS = (6, 12, 24, 48, 96)
 COMPARED = (SINGLE, AFTER, IN_TURN, *(f"{count} blocks" for count in BLOCKS))

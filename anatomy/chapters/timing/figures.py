@@ -1,16 +1,18 @@
 """One callable timed again and again: its samples in order, and how far equals differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from anatomy.chapters.timing.judged import HALF, windows
-from anatomy.figures import framing, tables
+from anatomy.figures import tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import GOOD, LINE, MUTED, Canvas
 from anatomy.figures.diagrams.lanes import round_step
-from anatomy.figures.text import spans
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
+from anatomy.judge.rows import Row
 from anatomy.record.showing import current
 from anatomy.table import units
 
@@ -19,46 +21,41 @@ LEAST = 1e-3  # percent: samples have five digits, and an axis of logarithms has
 HIGH, LEFT = 90.0, 48.0  # pixels of a panel, and what is left of it for its axis
 
 
-def strays(*, caption: str | None = None) -> str:
+@drawn_from("timing.equals", needs="stray")
+def strays(table: Sequence[Row]) -> str:
     """A mark for each way to compare one callable with itself: what 95 % of the ratios stray by."""
-    found = current().find("timing.equals")
-
-    def draw() -> str:
-        table = [row for row in found.recording.rows if not units.missing(row.get("stray"))]
-        if not table:
-            why = found.recording.rows[0].get("note")
-            return spans.gap_because(why or "not measured")
-        points = [
-            {"label": row["op"], "series": row["variant"], "value": max(LEAST, 100 * row["stray"])}
-            | {"hover": f"{row['op']}, {row['variant']}: {rows.printed(row, 'stray')}"}
-            for row in table
-        ]
-        drawing = svg.Drawing("clouds.harnesses", (points, "two equals differ by, %", True))
-        label = "How far 95 % of comparisons of equals stray. The table under it has the figures."
-        heads = ["operation", *(rows.heading(name) for name in COLUMNS)]
-        body = [[row["op"], *(tables.cell(row, name) for name in COLUMNS)] for row in table]
-        twin = figures.twin(tables.listed(heads, body, "Comparisons of equals"))
-        return svg.chart([("", drawing)], label) + twin
-
-    return framing.exhibit(found, caption, draw)
+    table = [row for row in table if not units.missing(row.get("stray"))]
+    points = [
+        {"label": row["op"], "series": row["variant"], "value": max(LEAST, 100 * row["stray"])}
+        | {"hover": f"{row['op']}, {row['variant']}: {rows.printed(row, 'stray')}"}
+        for row in table
+    ]
+    drawing = svg.Drawing("clouds.harnesses", (points, "two equals differ by, %", True))
+    label = "How far 95 % of comparisons of equals stray. The table under it has the figures."
+    heads = ["operation", *(rows.heading(name) for name in COLUMNS)]
+    body = [[row["op"], *(tables.cell(row, name) for name in COLUMNS)] for row in table]
+    twin = figures.twin(tables.listed(heads, body, "Comparisons of equals"))
+    return svg.chart([("", drawing)], label) + twin
 
 
-def in_order(*, caption: str | None = None) -> str:
+@drawn_from("timing.equals", needs="samples_s")
+def in_order(table: Sequence[Row]) -> str:
     """The samples of `timing.equals` as they were taken, a panel for each callable: the median of
     each dozen over the median of all."""
-    found = current().find("timing.equals")
-
-    def draw() -> str:
-        table = [row for row in found.recording.rows if row.get("samples_s")]
-        if not table:
-            return spans.gap_because(found.recording.rows[0].get("note") or "not measured")
-        label = f"Medians of {HALF} samples over the median of all, in order."
-        return canvas.both(lambda sheet: _panels(sheet, table), label)
-
-    return framing.exhibit(found, caption, draw)
+    table = [row for row in table if row.get("samples_s")]
+    label = f"Medians of {HALF} samples over the median of all, in order."
+    capped = _capped(current().find("timing.equals").recording.data["conditions"])
+    return canvas.both(lambda sheet: _panels(sheet, table, capped), label)
 
 
-def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
+def _capped(conditions: Mapping[str, Any] | None) -> float:
+    """Seconds for which the power cap held the clock down meanwhile; 0 where none were counted."""
+    seen = ((conditions or {}).get(when) or {} for when in ("before", "after"))
+    first, last = ((each.get("throttle") or {}).get("power_cap") or 0 for each in seen)
+    return max(0, last - first) * 1e-9  # counted in nanoseconds
+
+
+def _panels(sheet: Canvas, table: Sequence[Row], capped: float) -> None:
     for row in table:
         samples = row["samples_s"]
         each = [median(dozen) / median(samples) for dozen in windows(samples, HALF)]
@@ -79,3 +76,6 @@ def _panels(sheet: Canvas, table: Sequence[rows.Row]) -> None:
         sheet.line(*points, colour=GOOD, thick=2)
         sheet.space(top + HIGH + 8 - sheet.height)
     sheet.words(LEFT, sheet.height + 12, "in the order they were taken →", size=11, colour=MUTED)
+    if capped:
+        said = f"Meanwhile the power cap held the clock down for {units.seconds(capped, most=2)}."
+        sheet.words(LEFT, sheet.height + 16, said, size=11, colour=MUTED)

@@ -130,12 +130,17 @@ def _called(result: Result, labels: Mapping[str, str]) -> Result:
 
 
 def _evidence(result: Result) -> str:
-    """What was seen: in words if they are few, else the number, and the words in a fold."""
+    """What was seen: in words if they are few, else the number, and the words in a fold; of what
+    has no one number its first sentence."""
     text = escape(result.evidence)
     if len(result.evidence) <= FEW or result.word == NOT_RECORDED:
         return text
-    number = tables.measured(result.measured) if result.measured else ""
-    if number and result.claim.measures:
+    if result.measured is None:
+        first, stop, rest = text.partition(". ")
+        more = f'<details class="twin seen"><summary>Evidence</summary><p>{rest}</p></details>'
+        return first + stop + more if rest else text
+    number = tables.measured(result.measured)
+    if result.claim.measures:
         number += f' <span class="ci">({escape(result.claim.measures)})</span>'
     return f'{number}<details class="twin seen"><summary>Evidence</summary><p>{text}</p></details>'
 

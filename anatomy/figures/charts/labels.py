@@ -189,4 +189,4 @@ def _parts(mark: Mark, label, taken, lines, others, size) -> Iterator[float]:
     if label.leader:
         mine = around(*mark[:2])
         yield 4 * CROSSED * sum(each.box.crossed(label.leader) for each in others)
-        yield CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)
+        yield 10 * CROSSED * sum(each.crossed(label.leader) for each in taken if each != mine)

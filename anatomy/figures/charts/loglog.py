@@ -85,12 +85,10 @@ def roofline(
     the roof that is its `series`, where it has one."""
     ridges, slope = grammar.ends_of(roofs, "ridge"), limits["bandwidth"]
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
-    lowest = min((point["at"] for point in points), default=left)
-    while left > lowest / 1.5:
-        left /= 10
+    left = min([left, *(point["at"] / 4 for point in points)])
     # The words over a roof stand between its corner and this end.
     right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
-    right = max([right, *(25 * point["at"] for point in points)])
+    right = max([right, *(12 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
         for roof in roofs
@@ -111,8 +109,12 @@ def roofline(
     y = alt.Y("value:Q", scale=plane.up.drawn(), title=title, axis=axis)
     names = grammar.members(roofs)
     colour, shape = grammar.series(names, grammar.legend(names, width))
+    ring = {"fill": grammar.PAPER, "size": 40, "strokeWidth": 1.6} if points else {"filled": True}
+    if points:  # calls are the marks: corners are rings, and the legend has colours alone
+        shape = alt.value("circle")
     roof_lines = grammar.on(lines, x=x, y=y, description="hover:N")
     marks = grammar.on(corners, x=x, y=y, description="hover:N")
+    turns = marks.mark_point(**{"size": 70, "opacity": 1} | ring)
     slopes = [each for each in (limits, limits.get("steeper")) if each]
     highest = max(grammar.ends_of(roofs, "peak"))
     along, words = _slopes(slopes, (left, highest), plane, (x, y))
@@ -137,7 +139,7 @@ def roofline(
     layers = [
         *along,
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
-        grammar.dots(marks, color=colour, shape=shape),
+        turns.encode(color=colour, shape=shape),
         *([grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above)] if said else []),
         *_trails(trails, (x, y), names=width > DESK),
         *calls,

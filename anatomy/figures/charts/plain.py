@@ -33,9 +33,8 @@ def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
     limited = [row for row in table if column == "rate" and row.get("limit_value")]
     ceilings = list({row.get("share_of"): row for row in limited}.values())
     size, title = _axis_of(table, column, ceilings)
-    unit = title.rpartition(", ")[2] if column == "median_s" else title
     data = [
-        _point(row, column, size) | {"text": _beside(row, column, size, unit), "colour": _tone(row)}
+        _point(row, column, size) | {"text": _beside(row, column), "colour": _tone(row)}
         for row in table
     ]
     rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
@@ -120,7 +119,7 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     axis = alt.Axis(labelAngle=0, grid=False)
     x = alt.X("bytes:O", sort=steps, title="aligned to at most, bytes", axis=axis)
     scale = alt.Scale(domain=[0, high * 1.08], nice=True) if low > 0 else alt.Scale()
-    y = alt.Y("value:Q", title=f"{title} (95% interval)", scale=scale)
+    y = alt.Y("value:Q", title=f"{title} ({rows.interval_name(table)})", scale=scale)
     colour, shape = grammar.series(factors, grammar.legend(factors, width), "factor")
     # Side by side, because factors that cost nothing would cover each other.
     beside = alt.XOffset("factor:N", sort=factors, scale=alt.Scale(paddingOuter=1))
@@ -139,18 +138,21 @@ def sweep(table: Sequence[Row], column: str = "median_s", *, width: int) -> Spec
     return grammar.framed(layers, width, 240)
 
 
-def matrix(cells: Data, by: str, series: str, floor: float, *, width: int) -> Spec:
+def matrix(
+    cells: Data, by: str, series: str, floor: float, said: str = "95% interval", *, width: int
+) -> Spec:
     """Ratios of several recordings: a panel for each variant, a mark for each of a series. `by` and
-    `series` are titles, of axis and legend; the largest noise floor is a band around 1."""
+    `series` are titles, of axis and legend, and `said` is what the intervals are; the largest noise
+    floor is a band around 1."""
     if len(grammar.members(cells, "by")) == 1:
-        return _one_place(cells, f"{by} = {cells[0]['by']}", floor, width)
+        return _one_place(cells, f"{by} = {cells[0]['by']}", floor, said, width)
     # The panel's name is over two lines.
     data = [cell | {"panel": cell["variant"].replace("_", "_\n", 1)} for cell in _said(cells)]
     panels, kinds = grammar.members(data, "panel"), grammar.members(cells)
     columns = len(panels) if width > grammar.DESK else 2
     where = grammar.legend(kinds, width, title=series, symbolSize=60, titleOrient="left", offset=12)
     colour, shape = grammar.series(kinds, where)
-    ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], "time / control (95% interval)"
+    ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], f"time / control ({said})"
     how = grammar.ratio_axis(ends, 0.06, 0.12, 5, title, (floor, PANEL))
     how["axis"].grid = True  # a layer without an axis of its own would take it away
     y = alt.Y("value:Q", **how)
@@ -192,13 +194,13 @@ def _said(cells: Data) -> Data:
     ]
 
 
-def _one_place(cells: Data, where: str, floor: float, width: int) -> Spec:
+def _one_place(cells: Data, where: str, floor: float, said: str, width: int) -> Spec:
     """`matrix` where there is one coordinate alone: a row for each variant, and in it a mark for
     each of a series."""
     data = [cell | {"label": cell["variant"]} for cell in cells]
     kinds, label = grammar.members(data), grammar.label_width(data, width)
     colour, shape = grammar.series(kinds, grammar.legend(kinds, width))
-    ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], "time / control (95% interval)"
+    ends, title = [1 - floor, 1 + floor, *grammar.ends_of(cells)], f"time / control ({said})"
     seen = floor, width - label
     how = grammar.ratio_axis(ends, 0.05, 0.05, width // 90, f"{title}, {where}", seen)
     y, names, height = grammar.row_names(data, width)
@@ -221,12 +223,10 @@ def _tone(row: Row) -> str:
     return grammar.WORSE if row.get("verdict") in ("slower", "more", "impossible") else SERIES[0]
 
 
-def _beside(row: Row, column: str, size: float, unit: str) -> str:
-    """What stands beside a row's bar: a value of three digits, or with its interval where that is
-    wide, and of a time also the rate."""
-    text = f"{units.significant(row[column] / size)} {unit}"
-    if wide := rows.if_wide(row, column):
-        text = rows.printed(row, column) + wide
+def _beside(row: Row, column: str) -> str:
+    """What stands beside a row's bar: its value as the text prints it, with the interval where that
+    is wide, and of a time also the rate."""
+    text = rows.printed(row, column) + (rows.if_wide(row, column) or "")
     rated = column == "median_s" and not units.missing(row.get("rate"))
     return f"{text} · {units.rate(row['rate'], row['rate_unit'])}" if rated else text
 

@@ -15,13 +15,16 @@ WORTH_SAYING = 0.01  # share of a bar: what is less is in the table alone
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
 
 
-def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: int) -> Spec:
+def parts(
+    bars: Data, ends: Data, kinds: Sequence[str], title: str, limit: bool = False, *, width: int
+) -> Spec:
     """Bars that are made of parts, each with its `share` (a text), and a tick. A part that is too
     short for its share has it under the bar, with its name.
 
     A part reaches from `start` to `end`. Of the `ends` of bars, `value` is where the tick is, and
     `text` stands behind `reach`: the tick, or the bar's end if that is farther. The last of the
-    `kinds` of parts is what nothing ran in.
+    `kinds` of parts is what nothing ran in; with `limit` the first is no part, but the least that
+    all of them could take.
     """
     label, beside = grammar.label_width(ends, width), grammar.text_width(ends)
     longest, room = max(grammar.ends_of(ends, "reach")), width - label - beside
@@ -29,7 +32,8 @@ def parts(bars: Data, ends: Data, kinds: Sequence[str], title: str, *, width: in
     x = alt.X("start:Q", scale=scale, title=title, axis=alt.Axis(tickCount=width // 90))
     rows, names, height = grammar.row_names(ends, width)
     where = grammar.legend(kinds, width, symbolType="square")
-    colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], BAND])
+    coloured = [MUTED] * limit + list(SERIES[: len(kinds) - 1 - limit])
+    colour, _ = grammar.series(kinds, where, "kind", [*coloured, BAND])
     base = grammar.on(bars, x=x, x2="end:Q", y=rows, color=colour, description="hover:N")
     layers = [base.mark_bar(height=BAR, stroke=PAPER, strokeWidth=1)]
     labelled, short, whole = [], {}, {end["label"]: end["reach"] for end in ends}

@@ -29,7 +29,8 @@ AGED = "out-of-date"  # id of a page's one badge
 MOST_COMMANDS = 2  # that stand open above a figure; more are in a fold
 PACED = "host-paced"  # the tag of what the host paces, as `tables.TAGS` has it
 HOW = ("device", "iters")  # parameters that say how it was measured, not what
-OCCASIONS = "each occasion is another day, card and host; the interval spans them all"
+WIDENED = "how-we-measure.md#would-you-get-the-same"  # what a figure may be on another host
+SPANS = "it spans them and, further, <a href='{}'>what another host may show</a>"
 _IN_AXIS = re.compile(r"interval over \d+ occasions")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
 
@@ -50,11 +51,20 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     line += "" if one else f", {len(ids)} recordings"
     line += spans.stale(*there.values())
     if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
-        line += f" · rows marked {PACED} follow the CPU: {escape(cpu)}"
-    if OCCASIONS not in showing.said_once and (axis := _IN_AXIS.search(body)):
-        showing.said_once.add(OCCASIONS)
-        line += f" · {axis[0]}: {OCCASIONS}"
+        line += f" · what the host paces follows the CPU: {escape(cpu)}"
+    if SPANS not in showing.said_once and (axis := _IN_AXIS.search(body)):
+        showing.said_once.add(SPANS)
+        line += f" · {axis[0]}, {_cards(recordings)}: {SPANS.format(showing.link_to(WIDENED))}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
+
+
+def _cards(recordings: Sequence[Recording]) -> str:
+    """On how many cards some recordings were made on all their occasions, and of which days."""
+    newest = [{**each.data, **each.data["machine"]} for each in recordings]
+    every = [*newest, *(one for each in newest for one in each.get("occasions", ()))]
+    cards = len({each["card"] for each in every})
+    days = _range([each["started_at"][:10] for each in every], joined=" to ")
+    return f"{cards} card{'s' * (cards != 1)}, {days}"
 
 
 def sources(showing: Showing) -> str:

@@ -17,6 +17,7 @@ TALL = {True: 330, False: 290}  # pixels, on a desk and on a phone
 BEFORE, AFTER = 0.07, 0.09  # free room at an axis' ends, as shares of what lies between them
 CAP = 7  # pixels: the ends of an interval
 CLOSE = 12  # pixels: marks of one variant no farther apart share their label
+OVER = 8  # pixels: marks of several variants no farther apart have theirs side by side
 Labels = Sequence[labels.Label]
 CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
@@ -119,11 +120,14 @@ def frontier(
 
     The marks of points that are `beaten` are hollow. The `best` are the points on the line of their
     series, by rising `x`. The largest noise floor is drawn as a band around 1. With `names` a mark
-    has its `name` on a desk; otherwise, and on a phone, its `number`.
+    has its `name` on a desk; otherwise, and on a phone, its `number`. What is `expected` of a point
+    is a thick bar.
     """
     inner, height = width - LEFT - RIGHT, TALL[width > DESK]
     across = scale([1.0, *grammar.ends_of(points, "x")], inner)
-    up = scale([1 - floor, 1 + floor, *grammar.ends_of(points)], height)
+    counted = [point for point in points if "expected" in point]
+    levels = [*grammar.ends_of(points), *grammar.ends_of(counted, "expected")]
+    up = scale([1 - floor, 1 + floor, *levels], height)
     plane = Plane(across, up)
     x = alt.X("x:Q", title=titles[0], scale=across.drawn(), axis=across.ticks(inner // 70))
     extent = {"minExtent": EXTENT, "maxExtent": EXTENT}
@@ -143,6 +147,11 @@ def frontier(
     if led := plane.leaders(named, ("from_x", "from_y", "to_x", "to_y")):
         leaders = grammar.on(led, x="from_x:Q", x2="to_x:Q", y="from_y:Q", y2="to_y:Q")
         layers.append(leaders.mark_rule(color=MUTED, strokeWidth=1))
+    if counted:
+        bars = grammar.on(counted, x=x, y=alt.Y("expected:Q", scale=up.drawn()))
+        layers.append(
+            bars.mark_tick(orient="horizontal", size=15, thickness=3.5, opacity=0.8, color=TEXT)
+        )
     if others := [point for point in points if not point["control"]]:
         layers += whiskers(grammar.on(others, x=x, color=colour), 1.6, 1.6)
     for beaten in (True, False):
@@ -171,7 +180,11 @@ def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
         here = plane.pixels(point["x"], point["value"])
         # Marks of one variant on top of each other, in several series, share their name.
         if word and not any(w == word and dist(here, there) < CLOSE for *there, w in wanted):
-            wanted.append((*here, word))
+            over = (at for at, (*there, _) in enumerate(wanted) if dist(here, there) < OVER)
+            if (at := next(over, None)) is None:
+                wanted.append((*here, word))
+            else:
+                wanted[at] = (*wanted[at][:2], f"{wanted[at][2]}, {word}")
         top, bottom = (plane.pixels(point["x"], point[end])[1] for end in ("high", "low"))
         bars += [labels.around(*here), labels.Box(here[0] - 1, top, here[0] + 1, bottom)]
     for line in lines:

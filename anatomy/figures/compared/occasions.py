@@ -10,14 +10,19 @@ from anatomy.figures.charts import figures, svg
 from anatomy.judge import again
 from anatomy.judge.again import Agreement
 from anatomy.judge.occasions import Seen, pooled
-from anatomy.judge.pace import GPU, HOST, MIXED
+from anatomy.judge.pace import EITHER, GPU, HOST, MIXED
 from anatomy.record import occasions as kept
 from anatomy.record import recording
 from anatomy.record.showing import Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
-WHO = {GPU: "GPU-bound", HOST: "host-bound", MIXED: "GPU-against-host"}
+WHO = {
+    GPU: "GPU-bound",
+    HOST: "host-bound",
+    EITHER: "GPU- or host-bound",
+    MIXED: "GPU-against-host",
+}
 WHAT = {"median_s": "times", "ratio": "ratios"}
 AGAIN = "pytorch-gpu-anatomy record --again"
 

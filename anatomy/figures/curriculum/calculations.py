@@ -1,13 +1,14 @@
 """Answers that are calculated from what was measured: `[[calculated: time-to-read-a-gib | us]]`.
 
-    @calculation("time-to-read-a-gib", unit="s", bandwidth="limit:copy")
+    @calculation(unit="s", bandwidth="limit:copy")
     def time_to_read_a_gib(bandwidth: float) -> float:
         \"""1 GiB divided by the bandwidth of a copy.\"""
         return 2**30 / bandwidth
 
-A chapter declares them in its `calculations.py`. The function is pure, so a test asks it for the
-constants of any machine; on a page it gets those of the machine shown, in base units: seconds,
-bytes, bytes or operations per second.
+A chapter declares them in its `calculations.py`. A calculation's name is its function's with `-`
+for `_`, unless another is given: one function may answer several questions. It is pure, so a test
+asks it for the constants of any machine; on a page it gets those of the machine shown, in base
+units: seconds, bytes, bytes or operations per second.
 """
 
 from collections.abc import Callable
@@ -43,16 +44,18 @@ class Calculation(NamedTuple):
 DECLARED: dict[str, Calculation] = {}
 
 
-def calculation(name: str, *, unit: str, **arguments: str) -> Callable[[Function], Function]:
+def calculation(called: str = "", *, unit: str, **arguments: str) -> Callable[[Function], Function]:
     """Declare a function as what `[[calculated: NAME]]` stands for.
 
     Args:
+        called: Its name, where that is not the function's.
         unit: Of its result: one of `PRINTED`, or a word such as `blocks`.
         arguments: Where each of its parameters comes from: `limit:NAME`, `machine:NAME`, or a row
             and its column, as in `[[...]]`.
     """
 
     def declare(function: Function) -> Function:
+        name = called or function.__name__.replace("_", "-")
         if name in DECLARED:
             raise BadParameter(f"the calculation {name!r} is declared twice.")
         if set(arguments) != set(signature(function).parameters) or not getdoc(function):

@@ -6,7 +6,9 @@ and what is not says so. In a sentence, `[[days: day 2]]` or `[[days: Day 2]]` l
 """
 
 import re
+from collections.abc import Iterator
 from html import escape
+from textwrap import indent
 
 from anatomy.figures.curriculum import outline
 from anatomy.figures.curriculum.outline import Part
@@ -27,7 +29,7 @@ def days(showing: Showing, asked: str, spec: str) -> str:
         ask = "`all`, `phase N`, `week N` or `day N`"
         raise BadParameter(f"{asked!r}: ask for {ask}, and nothing more.")
     if not wanted["kind"]:
-        return Markdown("\n\n".join(_phase(showing, each) for each in outline.parts("phase")))
+        return Markdown("\n\n".join(_phases(showing)))
     about = outline.numbered(wanted["kind"].lower(), int(wanted["number"]))
     if about.kind == "day":
         return linked(showing, about, asked)
@@ -60,6 +62,20 @@ def missing(showing: Showing, day: Part) -> str:
         return ""
     written = any(front.day == day.number for front in showing.drafts.values())
     return UNMEASURED if written else UNWRITTEN
+
+
+def _phases(showing: Showing) -> Iterator[str]:
+    """Each phase; those of which no page is written stand folded, at the end."""
+    folded = []
+    for phase in outline.parts("phase"):
+        inside = [phase, *phase.parts, *(day for week in phase.parts for day in week.parts)]
+        if any(address(showing, each) for each in inside):
+            yield _phase(showing, phase)
+        else:
+            folded.append(_phase(showing, phase))
+    if folded:
+        said = "\n\n".join(folded)
+        yield f'??? note "The phases to come"\n\n{indent(said, " " * 4)}'
 
 
 def _phase(showing: Showing, phase: Part) -> str:

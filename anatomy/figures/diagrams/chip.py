@@ -41,12 +41,16 @@ def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
     desk = sheet.width > 500
     left = 92.0 if desk else 0.0
     if desk:
-        sheet.box(0, 40, 70, 70, edge=MUTED)
+        sheet.box(1, 40, 69, 70, edge=MUTED)
         sheet.words(35, 72, "CPU", anchor="middle", bold=True)
         sheet.words(35, 88, "launches", anchor="middle", size=10, colour=MUTED)
         sheet.line((72, 75), (90, 75), colour=BAD, thick=2, arrow=True)
+    else:
+        sheet.box(1, 1, sheet.width - 2, 22, edge=MUTED)
+        sheet.words(sheet.width / 2, 16, "CPU: launches", anchor="middle", bold=True)
+        sheet.line((sheet.width / 2, 25), (sheet.width / 2, 41), colour=BAD, thick=2, arrow=True)
     right = sheet.width * (0.62 if desk else 1.0)
-    bottom = _multiprocessors(sheet, machine, left, right)
+    bottom = _multiprocessors(sheet, machine, left, right, 0 if desk else 40)
     l2, hbm = (units.byte_count(machine[name]) for name in ("l2_bytes", "memory_bytes"))
     for name, fits, colour in (("L2 cache", l2, THIRD), ("HBM", hbm, GOOD)):
         for x, ends in ((0.4, (3, GAP - 3)), (0.6, (GAP - 3, 3))):  # what is stored, and loaded
@@ -61,16 +65,18 @@ def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
     _enlarged(sheet, machine, *((right + 24, 14) if desk else (0, sheet.height + 22)))
 
 
-def _multiprocessors(sheet: Canvas, machine: dict[str, Any], left: float, right: float) -> float:
+def _multiprocessors(
+    sheet: Canvas, machine: dict[str, Any], left: float, right: float, top: float
+) -> float:
     count, across = machine["sm_count"], 22 if sheet.width > 500 else 20
-    used = sheet.words(left, 12, f"{count} SMs", bold=True)
-    sheet.words(left + used + 12, 12, "(streaming multiprocessors)", colour=MUTED, size=11)
+    used = sheet.words(left, top + 12, f"{count} SMs", bold=True)
+    sheet.words(left + used + 12, top + 12, "(streaming multiprocessors)", colour=MUTED, size=11)
     each = (right - left) / across
     for at in range(count):
-        x, y = left + (at % across) * each, 20 + (at // across) * each
+        x, y = left + (at % across) * each, top + 20 + (at // across) * each
         first = at == across - 1
         sheet.box(x + 1, y + 1, each - 2, each - 2, fill=INK if first else QUIET, opacity=0.7)
-    return 20 + -(-count // across) * each
+    return top + 20 + -(-count // across) * each
 
 
 def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> None:

@@ -49,10 +49,11 @@ class Lanes:
         frame: bool = False,
         tall: float = 1.0,
         told: str = "",
+        spare: float = 4.0,
     ) -> None:
         """What lasts from a start to an end, with its name where that fits; a `frame` where one
-        only waits. `tall` is its share of the lane; who points at it is `told` something. What
-        begins beyond the axis is left out."""
+        only waits. `tall` is its share of the lane; who points at it is `told` something; the name
+        needs pixels to `spare`. What begins beyond the axis is left out."""
         if start_s >= self.until_s:
             return
         x, end = self.at(start_s), self.at(end_s)
@@ -61,14 +62,14 @@ class Lanes:
         high = tall * BOX
         wide = max(end - x - 2 * gap, LEAST)
         self.sheet.box(x + gap, y + BOX - high, wide, high, fill=fill, told=told, **how)
-        if text and self.fits(text, start_s, end_s):
+        if text and self.fits(text, start_s, end_s, spare):
             colour = INK if frame else canvas.PAPER
             middle = (x + end) / 2
             self.sheet.words(middle, y + 13, text, size=SMALL, anchor="middle", colour=colour)
 
-    def fits(self, text: str, start_s: float, end_s: float) -> bool:
-        """Whether a text has room in a box from a start to an end."""
-        return canvas.wide(text, SMALL) + 4 <= self.at(end_s) - self.at(start_s)
+    def fits(self, text: str, start_s: float, end_s: float, spare: float = 4.0) -> bool:
+        """Whether a text has room in a box from a start to an end, with pixels to `spare`."""
+        return canvas.wide(text, SMALL) + spare <= self.at(end_s) - self.at(start_s)
 
     def pause(self, y: float, start_s: float, end_s: float, text: str, colour: str) -> None:
         """A bracket under a lane, from a start to an end, with what it is."""

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import MUTED, QUIET, Canvas
 from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, WAIT, Lanes
+from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import BadParameter
 
@@ -57,14 +56,8 @@ class Chain(NamedTuple):
         return f"{launch} to call an operation, {kernel} to run its kernel: {bound}"
 
 
-def queues(
-    experiment: str,
-    ops: Mapping[str, str],
-    *,
-    graph: bool = False,
-    caption: str | None = None,
-    **params: object,
-) -> str:
+@drawn_from()
+def queues(table: Sequence[Row], ops: Mapping[str, str], *, graph: bool = False) -> str:
     """How recorded chains begin, as the host launches their kernels and the GPU runs them; or all
     of each chain, and the same replayed as a CUDA graph, on one scale.
 
@@ -76,19 +69,14 @@ def queues(
     Args:
         ops: Chains of the recording -> their titles.
     """
-    found = current().find(experiment, **params)
-
-    def draw() -> str:
-        ways = [LOOP, GRAPH] if graph else [LOOP]
-        shown = {title: _chains(found.recording.rows, op, ways) for op, title in ops.items()}
-        label = "Launches on the host and kernels on the GPU: " + "; ".join(
-            f"{title}, {each.words()}, {units.seconds(each.total_s)} in all"
-            for title, chains in shown.items()
-            for each in chains
-        )
-        return canvas.both(lambda sheet: _panels(sheet, shown, graph), f"{label}.")
-
-    return framing.exhibit(found, caption, draw)
+    ways = [LOOP, GRAPH] if graph else [LOOP]
+    shown = {title: _chains(table, op, ways) for op, title in ops.items()}
+    label = "Launches on the host and kernels on the GPU: " + "; ".join(
+        f"{title}, {each.words()}, {units.seconds(each.total_s)} in all"
+        for title, chains in shown.items()
+        for each in chains
+    )
+    return canvas.both(lambda sheet: _panels(sheet, shown, graph), f"{label}.")
 
 
 def _chains(table: Sequence[Row], op: str, ways: Sequence[str]) -> list[Chain]:
@@ -115,10 +103,12 @@ def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Chain]], whole: bool) ->
         lanes = Lanes(sheet, until)
         for chain in chains:
             time = units.seconds(chain.total_s) if whole else ""
+            name = ("Loop" if chain.launches > 1 else "Graph") if whole else ""
             y += 17
             sheet.words(sheet.width - 2, y, time, bold=True, anchor="end")
-            room = sheet.width - (60 if whole else 0)
-            y = sheet.paragraph(0, y, room, chain.words(), colour=MUTED, size=11) - 8
+            x = sheet.words(0, y, name, size=11, bold=True) + 6 if whole else 0
+            room = sheet.width - x - (60 if whole else 0)
+            y = sheet.paragraph(x, y, room, chain.words(), colour=MUTED, size=11) - 8
             y = _drawn(lanes, y, chain, count)
         lanes.axis(y)
 
@@ -138,10 +128,8 @@ def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
     if chain.host_bound:
         queued, ran = queued[:count], ran[:count]
     lanes.pair(y)
-    for number, (start, end) in enumerate(queued, start=1):
-        lanes.box(y, start, end, LAUNCH, str(number))
-    for number, (start, end) in enumerate(ran, start=1):
-        lanes.box(y + LANE, start, end, KERNEL, str(number))
+    _numbered(lanes, y, queued, LAUNCH)
+    _numbered(lanes, y + LANE, ran, KERNEL)
     if chain.host_bound:
         idle = units.seconds(ran[1][0] - ran[0][1], most=2)
         lanes.pause(y + 2 * LANE - 3, ran[0][1], ran[1][0], f"GPU idle: {idle}", WAIT)
@@ -153,3 +141,12 @@ def _drawn(lanes: Lanes, y: float, chain: Chain, count: int) -> float:
     said = next((text for text in (said, "CPU free") if lanes.fits(text, done, end)), "")
     lanes.box(y, done, end, QUIET, said, frame=True)
     return y + 2 * LANE + 2
+
+
+def _numbered(lanes: Lanes, y: float, spans: Sequence[tuple[float, float]], fill: str) -> None:
+    """A box for each span with its number; with every fifth's where two digits have little room."""
+    last = str(len(spans)), *spans[-1]
+    every = 1 if lanes.fits(*last) else 5 if lanes.fits(*last, spare=1) else len(spans) + 1
+    for number, (start, end) in enumerate(spans, start=1):
+        text = "" if number % every else str(number)
+        lanes.box(y, start, end, fill, text, spare=1)

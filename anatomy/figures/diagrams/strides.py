@@ -138,7 +138,7 @@ def _loads(
     said: list[tuple[float, float, str]] = []
     for number in range(2):
         start, end = first + number * each, min(first + (number + 1) * each, ends)
-        if end * cell > sheet.width:
+        if start >= ends or end * cell > sheet.width:
             continue
         x0, x1 = 1 + start * cell + 1.5, 1 + end * cell - 1.5
         sheet.bracket(x0, x1, y + 5, colour)

@@ -176,7 +176,7 @@ def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
         cells = [tables.code(run)]
         for kind in kinds:
             each = [row["end_s"] - row["start_s"] for row in events if _kind(row) == kind]
-            cells.append(f"{len(each)} · {units.seconds(sum(each))}" if each else tables.NONE)
+            cells.append(f"{len(each)} in {units.seconds(sum(each))}" if each else tables.NONE)
         idle, span, longest = still(events)
         share = f" ({units.percent(idle / span)})" if span else ""
         body.append([*cells, f"{units.seconds(idle)}{share}", units.seconds(longest)])

@@ -93,10 +93,10 @@ def named(
     return svg.chart([("", svg.Drawing("loglog.roofline", layers))], label) + key(names)
 
 
-def key(names: Sequence[str]) -> str:
-    """What the numbers beside the marks of a phone's chart stand for."""
+def key(names: Sequence[str], rest: str = "") -> str:
+    """What the numbers beside the marks of a phone's chart stand for, and where the `rest` is."""
     told = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(names, 1))
-    return f'<p class="key numbered narrow">{told}.</p>'
+    return f'<p class="key numbered narrow">{told}.{rest and f" {rest}"}</p>'
 
 
 def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None = None) -> str:

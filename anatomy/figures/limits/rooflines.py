@@ -9,6 +9,7 @@ from anatomy.figures.charts import figures, svg
 from anatomy.figures.limits import curves
 from anatomy.judge import limits as machine
 from anatomy.judge import rows
+from anatomy.judge.comparisons import rates
 from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current
@@ -112,8 +113,8 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
         size = units.byte_count(row["working_set_bytes"])
         hover = f"{row['op']} of {size}: {_rate(row)}, {row['way']}"
         point = {"bytes": row["working_set_bytes"], "series": row["op"], "hover": hover}
-        rates = (rate / TERA for rate in _rates(row))
-        points.append(point | dict(zip(("value", "low", "high"), rates, strict=True)))
+        ends = (rate / TERA for rate in rates(row, "bytes"))
+        points.append(point | dict(zip(("value", "low", "high"), ends, strict=True)))
     rules = []
     if sheet := _datasheet():
         name = f"memory, datasheet: {units.rate(sheet.dram_bytes_per_s, 'B/s')}"
@@ -233,15 +234,10 @@ def _known() -> Mapping[str, Any]:
     return found.data["machine"] if found else {}
 
 
-def _rates(row: Row) -> tuple[float, float, float]:
-    """Bytes per second of a row, with its interval."""
-    return curves.rate(row), row["bytes"] / row["high_s"], row["bytes"] / row["low_s"]
-
-
 def _rate(row: Row | None) -> str:
     if row is None:
         return tables.NONE
-    value, low, high = _rates(row)
+    value, low, high = rates(row, "bytes")
     return units.rate(value, "B/s", low, high)
 
 

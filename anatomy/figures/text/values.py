@@ -11,8 +11,8 @@ from anatomy.table.errors import BadParameter, lookup
 # How far a reader's own figure may lie outside ours: room for another card of the same model, its
 # clocks and a short run; not for another model, nor for a mistake of a factor.
 EXPECTED = 0.2
-# No farther than this factor either way, however wide the interval: twice our figure, or half of
-# it, is a mistake.
+# No farther than this factor either way, or than our own interval: twice our figure, or half of it,
+# is a mistake where our hosts agree better.
 FARTHEST = 1.9
 SPEED, FACTOR = "speed", "factor"  # formats
 
@@ -35,6 +35,8 @@ def shown(found: Found, row: rows.Row, column: str, spec: str, *, factor: bool =
         text = rows.speed_in_words(row, column)
     elif spec in (SPEED, FACTOR):
         text = rows.factor_in_words(row, column)
+    elif column == "verdict" and not spec:
+        text = rows.verdict_in_words(row)
     elif spec:
         text = units.format_value(value, spec) + rows.if_wide(row, column, spec)
     else:
@@ -46,14 +48,17 @@ def shown(found: Found, row: rows.Row, column: str, spec: str, *, factor: bool =
 
 
 def _expected(row: rows.Row, column: str) -> str:
-    """The interval, or the value where it has none, widened by `EXPECTED` at each end; no end is
-    farther than `FARTHEST` from the value."""
+    """The interval, or the value where it has none, widened by `EXPECTED` at each end, but not to
+    beyond `FARTHEST` from the value."""
     names = rows.INTERVALS.get(column, ())
     ends = [each for name in names if not units.missing(each := row.get(name))]
     low, high = ends if len(ends) == 2 else [row[column]] * 2
     plain = {**row, **dict.fromkeys(names)}  # its ends have no interval of their own
     value = row[column]
-    wide = max(low / (1 + EXPECTED), value / FARTHEST), min(high * (1 + EXPECTED), value * FARTHEST)
+    wide = (
+        min(low, max(low / (1 + EXPECTED), value / FARTHEST)),
+        max(high, min(high * (1 + EXPECTED), value * FARTHEST)),
+    )
     return " to ".join(rows.printed({**plain, column: end}, column, 2) for end in wide)
 
 

@@ -36,6 +36,7 @@ class Wanted:
     fit: str | None = None
     beyond: float | None = None
     labels: Mapping[str, str] | None = None  # value of `series` -> what it is called
+    even: bool = False  # axes from 0, where one step should look as large as another
 
     @property
     def counted(self) -> bool:

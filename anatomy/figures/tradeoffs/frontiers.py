@@ -26,6 +26,7 @@ def frontier(
     variants: Sequence[str] | None = None,
     quantity: str | None = None,
     op: str | None = None,
+    expected: str | None = None,
     caption: str | None = None,
     **params: Any,
 ) -> str:
@@ -40,6 +41,7 @@ def frontier(
         series: Column whose values are comparisons of their own, with a frontier each. Without it
             there must be one comparison.
         variants: Variants shown beside the control, in this order; by default all.
+        expected: Column with the time over the control's that a count predicts; a bar at each mark.
         quantity: There must be one: give it where there are several.
 
     Raises:
@@ -50,18 +52,18 @@ def frontier(
         raise BadParameter(f"{x} has an interval; frontier() has a count along its axis.")
     wanted = Wanted(x, series=series, variants=variants, op=op, quantity=quantity, where=where)
     found = current().find(experiment, **params)
-    return framing.exhibit(found, caption, lambda: _shown(found, wanted), kind="frontier")
+    return framing.exhibit(found, caption, lambda: _shown(found, wanted, expected), kind="frontier")
 
 
-def _shown(found: Found, wanted: Wanted) -> str:
+def _shown(found: Found, wanted: Wanted, expected: str | None) -> str:
     by_series = points(found.recording.rows, wanted)
     table = _table(by_series, wanted)
     if not any(point.placed for several in by_series.values() for point in several):
         return table
-    return _chart(by_series, wanted) + figures.twin(table)
+    return _chart(by_series, wanted, expected) + figures.twin(table)
 
 
-def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
+def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted, expected: str | None) -> str:
     """The picture, what its marks mean, and what is on the frontier in words."""
     several = len(by_series) > 1
     drawn = [point for mine in by_series.values() for point in mine if point.placed]
@@ -77,7 +79,7 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
         # The control, which is at 1 by 1 in every series, is drawn once.
         repeated = any(mark["control"] for mark in marks)
         new = [p for p in mine if p.placed and not (p.is_control and repeated)]
-        marks += [_mark(point, numbers, wanted, series[place]) for point in new]
+        marks += [_mark(point, numbers, wanted, series[place], expected) for point in new]
         steps += [{"series": series[place], **_at(point)} for point in line(mine)]
     floor = rows.noise_floor(point.row for point in drawn)
     titles = (payoffs.title(wanted.x), payoffs.title("ratio", [point.row for point in drawn]))
@@ -91,12 +93,16 @@ def _chart(by_series: Mapping[Any, Sequence[Point]], wanted: Wanted) -> str:
     return picture + _how_to_read(drawn, wanted, several=several) + _worth(by_series, wanted)
 
 
-def _mark(point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str) -> dict[str, Any]:
+def _mark(
+    point: Point, numbers: Mapping[str, str], wanted: Wanted, series: str, expected: str | None
+) -> dict[str, Any]:
     """A point as `tradeoffs.frontier` draws it."""
     control, low, high = point.is_control, point.time.low, point.time.high
     name = f"{point.variant}, the control" if control else point.variant
     mark = {"series": series, **_at(point), "low": low, "high": high, "control": control}
     mark |= {"name": name, "number": "" if control else numbers[point.variant]}
+    if expected and not control and not units.missing(point.row.get(expected)):
+        mark["expected"] = point.row[expected]
     return mark | {"beaten": point.standing == NO, "hover": _hover_text(point, wanted, series)}
 
 
@@ -131,7 +137,7 @@ def _how_to_read(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> st
     if any(point.standing == NO for point in drawn):
         parts.append("hollow: beaten; the table says by what")
     if any(point.standing == OPEN for point in drawn):
-        parts.append("filled, above the line: beaten by the medians, within the noise")
+        parts.append("filled but above the line: perhaps beaten")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 

@@ -45,6 +45,7 @@ def curve(
     labels: Mapping[str, str] | None = None,
     edges: Mapping[str, str] | None = None,
     ceiling: str | None = None,
+    even: bool = False,
     caption: str | None = None,
     **params: Any,
 ) -> str:
@@ -69,14 +70,14 @@ def curve(
         edges: Sizes that have an upright line: what each is called -> where it comes from, as the
             arguments of `anatomy.figures.curriculum.calculations.calculation`.
         ceiling: A limit of the machine that has a level line, such as `read`, where `y` is `rate`.
+        even: Of one series without a fit: both axes from 0, so that equal steps look equal.
 
     Raises:
         BadParameter: Several rows of a series have one size, or none can be drawn.
     """
     params = selectors(experiment, params, op, quantity)
-    wanted = Wanted(
-        x, y, series, op=op, quantity=quantity, where=where, fit=fit, beyond=beyond, labels=labels
-    )
+    chosen = {"op": op, "quantity": quantity, "where": where}
+    wanted = Wanted(x, y, series, **chosen, fit=fit, beyond=beyond, labels=labels, even=even)
     showing = current()
     found = showing.find(experiment, **params)
     told = {name: value_behind(showing, where) for name, where in (edges or {}).items()}
@@ -207,7 +208,7 @@ def _levels(levels: Mapping[str, Sequence[Sequence[Row]]], wanted: Wanted) -> st
             ends = [label(x, level[at][x]) for at in (0, -1)]
             body.append([tables.code(name), str(place), *ends, rows.ranged(middle, y)])
     up = rows.heading(y)
-    heads = [wanted.series, "#level", "#from", "#up to", f"#{up}"]
+    heads = [rows.heading(wanted.series), "#level", "#from", "#up to", f"#{up}"]
     key = "dashed: the levels, each of three sizes or more. Between two of them the line falls."
     said = f'<p class="key">{key} The interval is of the middle one.</p>'
     return figures.twin(said + tables.listed(heads, body, f"Levels of the {up}"), name="Levels")
@@ -238,8 +239,12 @@ def _chart(
     )
     ticks = _ticks(wanted.x, axis(row[wanted.x] for row in every))
     titles = (across, f"{up}{f', {unit}' if unit else ''}{_spread(wanted.y, every)}")
-    drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
-    named = f"{up}, on a logarithmic axis, over {across}, of {', '.join(drawn)}."
+    if wanted.even:
+        drawing = svg.Drawing("steps.staircase", (points, (), rules, titles))
+        named = f"{up} over {across}, of {', '.join(drawn)}."
+    else:
+        drawing = svg.Drawing("loglog.growth", (points, ends, ticks, titles, in_names, rules))
+        named = f"{up}, on a logarithmic axis, over {across}, of {', '.join(drawn)}."
     return svg.chart([("", drawing)], f"{named} The table under it has the figures.")
 
 
@@ -296,7 +301,7 @@ def _exponents(fits: Fits, wanted: Wanted) -> str:
         note = note if fit.exact else f"no interval: it takes {LEAST_POINTS} sizes"
         stray, exponent = units.percent(fit.strays, 2), tables.figure(fit.median, *ends)
         body.append([tables.code(name), exponent, str(fit.points), stray, note])
-    heads = [wanted.series, "#exponent", "#sizes", "#farthest from the line", "note"]
+    heads = [rows.heading(wanted.series), "#exponent", "#sizes", "#farthest from the line", "note"]
     name = f"{rows.heading(wanted.y)} ∝ {rows.heading(wanted.x)} to this power"
     what = "The interval holds the noise and whatever is no power law."
     if counted:
@@ -317,7 +322,7 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
         lines.append([tables.code(name), label(x, row[x]), cost, *predicted, why])
     across, up = rows.heading(x), rows.heading(y)
     more = [f"#{rows.heading(wanted.fit)}"] if wanted.fit and wanted.fit not in FITS else []
-    heads = [wanted.series, f"#{across}", f"#{up}", *more, "why"]
+    heads = [rows.heading(wanted.series), f"#{across}", f"#{up}", *more, "why"]
     return _listed(heads, lines, f"{up} by {across}")
 
 

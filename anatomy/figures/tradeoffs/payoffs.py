@@ -268,12 +268,13 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     what = "it needs as much as the control" if counted else "break-even lies"
     within = "somewhere in it" if counted else "in it"
     straight = "if the ratio runs straight from point to point"
-    key = [f"shaded: {what} {within}, at the dotted line {straight}"] * (len(ranges) == 1)
+    whose = f", for {ranges[0]['series']}" if len(ranges) == 1 and len(alike) > 1 else ""
+    key = [f"shaded{whose}: {what} {within}, at the dotted line {straight}"] * (len(ranges) == 1)
     key += [f"dotted: where {what}, {straight}"] * (len(ranges) > 1)
     unlike = "the same as the control" if counted else "no difference was shown"
     unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
-    means = [f"{'; '.join(key).capitalize()}."] if key else []
+    means = [f"{key[0][0].upper()}{'; '.join(key)[1:]}."] if key else []
     means += [] if counted else [f"Upright: {interval.rstrip(')')}."]
     means += [f"Band: the largest noise floor of these, {units.percent(band)}."] if band else []
     said += [f"<li>{' '.join(means)}</li>"] if means else []
@@ -304,7 +305,7 @@ def _sentence(line: Sequence[Cell], found: Sequence[breakeven.Crossing], wanted:
         upto, first = (label(wanted.x, known[at].x) for at in (last, last + 1))
         said = f"is shown to pay up to {name} {upto}; not from {first} on."
     elif yes and no:
-        said = f"is shown to pay at {name} {yes}; not at {no}"
+        said = f"is shown to pay at {name} {yes}; not shown at {no}"
         said += ", where blocks are too few for a verdict." if few == no else "."
     elif known and {cell.word for cell in known} == {"slower"}:
         said = f"is slower at every {name} measured ({no})."

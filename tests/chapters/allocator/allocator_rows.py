@@ -8,17 +8,17 @@ from anatomy.chapters.allocator.requirements import SIZES
 from tests.fakes import synthetic
 
 MIB = 2**20
-CACHED_S, DRIVEN = 2e-6, 80.0  # seconds of a cached block, and times that from the driver
+CACHED_S = 2e-6  # seconds of a cached block
 KEPT = {"training": 512, "validation": 240 * MIB}
 
 
 @synthetic.makes("allocator.costs")
-def costs(root: Path, **params: Any) -> Path:
-    """A recording of `allocator.costs`."""
+def costs(root: Path, driven: float = 80.0, **params: Any) -> Path:
+    """A recording of `allocator.costs`; one from the driver costs `driven` times a cached one."""
     rows = []
     for number, (op, size) in enumerate(SIZES.items()):
-        ways, how = {EMPTIED: DRIVEN}, {"control": CACHED, "seed": number}
-        own = synthetic.compared(op, "host_enqueue", CACHED_S, ways, **how)
+        how = {"control": CACHED, "seed": number}
+        own = synthetic.compared(op, "host_enqueue", CACHED_S, {EMPTIED: driven}, **how)
         for row in own:
             asks = row["variant"] == EMPTIED
             row |= {"asked_bytes": size, "driver_calls": int(asks), "waits_for_gpu": asks}
@@ -77,14 +77,11 @@ def training_step(root: Path, activations: int = 60, **params: Any) -> Path:
 
 
 @synthetic.makes("allocator.kept_losses")
-def kept_losses(root: Path, **params: Any) -> Path:
+def kept_losses(root: Path, kept: dict[str, int] = KEPT, **params: Any) -> Path:
     """A recording of `allocator.kept_losses`."""
-    rows = [
-        {"variant": "losses.append(loss)", "direction": passes, "kept_bytes": size}
-        for passes, size in KEPT.items()
-    ]
-    for passes in KEPT:
-        row = {"variant": "losses.append(loss.detach())", "direction": passes, "kept_bytes": 512}
-        rows.append(row)
-    row = {"variant": "with torch.no_grad()", "direction": "validation", "kept_bytes": 512}
-    return synthetic.record(root, "allocator.kept_losses", [*rows, row], **params)
+    told = [("losses.append(loss)", *each) for each in kept.items()]
+    told += [("losses.append(loss.detach())", passes, 512) for passes in kept]
+    told.append(("with torch.no_grad()", "validation", 512))
+    names = ("variant", "direction", "kept_bytes")
+    rows = [dict(zip(names, each, strict=True)) for each in told]
+    return synthetic.record(root, "allocator.kept_losses", rows, **params)

@@ -7,15 +7,15 @@ from collections import namedtuple
 import pytest
 import torch
 
-from anatomy import claims
 from anatomy.chapters.allocator import allocator, calculations, figures, requirements
 from anatomy.chapters.allocator.allocator import CACHED, EMPTIED
 from anatomy.chapters.allocator.lifetimes import blocks, events, levels
 from anatomy.record.showing import using
 from anatomy.table.errors import DeviceError, MeasurementError
 from tests.chapters.allocator import allocator_rows
-from tests.chapters.allocator.allocator_rows import MIB
+from tests.chapters.allocator.allocator_rows import KEPT, MIB
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 
 ALL = allocator.costs, allocator.fragmentation, allocator.training_step, allocator.kept_losses
 
@@ -140,45 +140,29 @@ def test_activations_outweigh_what_the_optimizer_holds_beside_them():
     assert gradients + copies < requirements.ACTIVATION_BYTES
 
 
-def verdict(root, name):
-    return claims.evaluate(synthetic.showing(root), name).word
-
-
-@pytest.mark.parametrize(("driven", "word"), [(80.0, "holds"), (2.0, "fails")])
-def test_what_a_cached_block_saves(driven, word, tmp_path, monkeypatch):
-    monkeypatch.setattr(allocator_rows, "DRIVEN", driven)
-    allocator_rows.costs(tmp_path)
-    assert verdict(tmp_path, "cached-blocks-are-cheap") == word
+COSTS, PATTERN = ["cached-blocks-are-cheap"], ["free-memory-in-pieces-is-lost"]
+PATTERN.append("expandable-segments-find-room")
+STEP, LOSSES = ["backward-holds-the-most"], ["kept-losses-hold-activations"]
 
 
 @pytest.mark.parametrize(
-    ("room", "words"),
+    ("make", "given", "names", "expected"),
     [
-        ((False, True), ["holds", "holds"]),
-        ((True, True), ["fails", "fails"]),
-        ((False, False), ["holds", "fails"]),
+        ("costs", {}, COSTS, ["holds"]),
+        ("costs", {"driven": 2.0}, COSTS, ["fails"]),
+        ("fragmentation", {}, PATTERN, ["holds", "holds"]),
+        ("fragmentation", {"room": (True, True)}, PATTERN, ["fails", "fails"]),
+        ("fragmentation", {"room": (False, False)}, PATTERN, ["holds", "fails"]),
+        ("training_step", {}, STEP, ["holds"]),
+        ("training_step", {"activations": 1}, STEP, ["fails"]),
+        ("kept_losses", {}, LOSSES, ["holds"]),
+        ("kept_losses", {"kept": KEPT | {"training": 240 * MIB}}, LOSSES, ["fails"]),
+        ("kept_losses", {"kept": KEPT | {"validation": 0}}, LOSSES, ["fails"]),
     ],
 )
-def test_who_finds_room(room, words, tmp_path):
-    allocator_rows.fragmentation(tmp_path, room=room)
-    names = "free-memory-in-pieces-is-lost", "expandable-segments-find-room"
-    assert [verdict(tmp_path, name) for name in names] == words
-
-
-@pytest.mark.parametrize(("size", "word"), [(60, "holds"), (1, "fails")])
-def test_where_a_step_holds_the_most(size, word, tmp_path):
-    allocator_rows.training_step(tmp_path, activations=size)
-    assert verdict(tmp_path, "backward-holds-the-most") == word
-
-
-@pytest.mark.parametrize(
-    ("kept", "word"),
-    [({}, "holds"), ({"training": 240 * MIB}, "fails"), ({"validation": 0}, "fails")],
-)
-def test_which_losses_hold_their_activations(kept, word, tmp_path, monkeypatch):
-    monkeypatch.setattr(allocator_rows, "KEPT", allocator_rows.KEPT | kept)
-    allocator_rows.kept_losses(tmp_path)
-    assert verdict(tmp_path, "kept-losses-hold-activations") == word
+def test_claims_follow_what_was_recorded(make, given, names, expected, tmp_path):
+    getattr(allocator_rows, make)(tmp_path, **given)
+    assert words(tmp_path, *names) == expected
 
 
 def test_memory_is_drawn_in_layers_with_what_each_part_ends_with(tmp_path):

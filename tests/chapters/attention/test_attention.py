@@ -21,6 +21,7 @@ from anatomy.table import formulas
 from tests.chapters.attention import attention_rows
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
+from tests.fakes.verdicts import verdict
 
 CPU = torch.device("cpu")
 SMALL = Size(heads=2, sequence=48, width=16, dtype="fp32")
@@ -263,10 +264,6 @@ def test_bytes_are_those_of_what_goes_in_and_out(backward, there):
 # The claims.
 
 
-def verdict(name: str, root) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root=root), name)
-
-
 @pytest.fixture
 def edited(tmp_path):
     """A function that saves the toy recording with changed rows, and gives a claim's verdict."""
@@ -279,7 +276,7 @@ def edited(tmp_path):
         for row in rows:
             change(row)
         recording.save(data | {"rows": synthetic.as_said(rows)}, tmp_path)
-        return verdict(name, tmp_path)
+        return verdict(tmp_path, name)
 
     return judge
 
@@ -311,9 +308,9 @@ def test_flash_is_faster_by_two_to_four_or_not(edited):
 def test_without_flash_its_speed_and_memory_are_not_measurable(tmp_path, monkeypatch):
     monkeypatch.setattr(attention_rows, "_cell", _without(attention_rows._cell, "flash"))
     attention_rows.backends(tmp_path)
-    speed = verdict("flash-attention-is-faster", tmp_path)
+    speed = verdict(tmp_path, "flash-attention-is-faster")
     assert (speed.word, speed.evidence) == (claims.NOT_MEASURABLE, attention_rows.WITHOUT_FLASH)
-    memory = verdict("flash-attention-memory-linear", tmp_path)
+    memory = verdict(tmp_path, "flash-attention-memory-linear")
     assert memory.word == claims.HOLDS and attention_rows.WITHOUT_FLASH in memory.evidence
 
 

@@ -12,6 +12,7 @@ from anatomy.record import recording
 from anatomy.record.showing import using
 from anatomy.table.errors import BadParameter, UnknownName
 from tests.fakes import synthetic
+from tests.fakes.verdicts import verdict
 
 CPU = torch.device("cpu")
 
@@ -31,10 +32,6 @@ def edit(root, name, change):
         change(row)
     data["rows"] = synthetic.as_said(data["rows"])
     recording.save(data, root)
-
-
-def verdict(root, name):
-    return claims.evaluate(synthetic.showing(root), name)
 
 
 def ratios(value):

@@ -22,20 +22,13 @@ def share_of(op: str, stride: int, offset: int, atom: int) -> float:
 
 def table(op: str, places: dict[str, tuple[int, int]], atom: int, seed: int) -> list[dict]:
     """The rows of one operation."""
-    shares = {name: share_of(op, *place, atom) for name, place in places.items()}
-    first, *others = places
-    asked = {name: USEFUL // places[name][0] for name in places}
-    slower = {name: asked[name] / asked[first] * shares[first] / shares[name] for name in others}
-    rows = synthetic.compared(op, "gpu_warm", asked[first] / ALIGNED, slower, control=first,
-                              limit="read", seed=seed)  # fmt: skip
-    for row in rows:
-        stride, offset = places[name := row["variant"].removesuffix(" (again)")]
-        row |= {"stride": stride, "offset_bytes": offset, "bytes": asked[name]}
-        row |= {
-            "sectors": len(sectors(stride, offset)),
-            "useful_share": useful_share(stride, offset),
-        }
-    return rows
+    seconds, own = {}, {}
+    for name, place in places.items():
+        asked = USEFUL // place[0]
+        seconds[name] = asked / ALIGNED / share_of(op, *place, atom)
+        own[name] = {"stride": place[0], "offset_bytes": place[1], "bytes": asked}
+        own[name] |= {"sectors": len(sectors(*place)), "useful_share": useful_share(*place)}
+    return synthetic.timed(op, "gpu_warm", seconds, own, limit="read", seed=seed)
 
 
 @synthetic.makes("coalescing.strides")

@@ -11,7 +11,6 @@ import torch
 from anatomy import claims, page
 from anatomy.chapters.coalescing import calculations, figures, requirements
 from anatomy.chapters.coalescing.sectors import sectors, useful_share
-from anatomy.parts import cuda_kernels
 from anatomy.record import recording
 from anatomy.record.declare import load
 from anatomy.record.showing import using
@@ -19,6 +18,7 @@ from tests.chapters.coalescing import coalescing_rows as made
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.sites import CHECKOUT
+from tests.fakes.verdicts import verdict, words
 from tests.parts import cuda_on_cpu
 
 
@@ -27,10 +27,6 @@ def root(tmp_path):
     made.strides(tmp_path)
     made.offsets(tmp_path)
     return tmp_path
-
-
-def verdict(name: str, root) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root=root), name)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +63,7 @@ def test_a_thread_reads_the_elements_that_it_should(first, stride, neighbours, e
 
 
 @pytest.mark.parametrize("name", ["strides", "offsets"])
-def test_an_experiment_behind_the_shim_agrees_with_its_reference(name, monkeypatch):
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
+def test_an_experiment_behind_the_shim_agrees_with_its_reference(name, kernels_on_cpu):
     with made_up_time():
         table = load(f"coalescing.{name}")(device="cpu", scale=0.0001, iters=6)
     assert (table.error == 0).all() and table.op.nunique() == 2
@@ -83,18 +77,16 @@ def test_a_cpu_has_nothing_to_say_and_says_so(name):
 
 
 def test_the_verdicts_of_a_card_that_moves_32_bytes_at_a_time(root):
-    assert verdict("sectors-predict-strides", root).word == claims.HOLDS
-    assert verdict("strides-are-cheap-if-all-is-used", root).word == claims.HOLDS
-    offsets = verdict("sectors-predict-offsets", root)
+    names = "sectors-predict-strides", "strides-are-cheap-if-all-is-used", "pieces-predict-strides"
+    assert words(root, *names) == [claims.HOLDS, claims.HOLDS, claims.IN_PART]
+    offsets = verdict(root, "sectors-predict-offsets")
     assert offsets.word == claims.IN_PART and "from L1" in offsets.condition
-    assert verdict("pieces-predict-strides", root).word == claims.IN_PART
 
 
 def test_where_64_bytes_move_at_a_time_the_sectors_miss_the_large_strides(tmp_path):
     made.strides(tmp_path, atom=64)
-    found = verdict("sectors-predict-strides", tmp_path)
-    assert found.word == claims.IN_PART
-    assert verdict("pieces-predict-strides", tmp_path).word == claims.HOLDS
+    found = words(tmp_path, "sectors-predict-strides", "pieces-predict-strides")
+    assert found == [claims.IN_PART, claims.HOLDS]
 
 
 def test_the_prediction_is_the_controls_rate_times_what_is_used(tmp_path):
@@ -121,14 +113,15 @@ def test_the_picture_has_what_was_measured_for_every_stride_and_offset(root):
 
 def test_without_a_recording_the_picture_still_shows_the_sectors(tmp_path):
     with using(synthetic.showing(root=tmp_path)):
-        drawn = figures.touched([(2, 0)])
-    assert "8 sectors, 50% used" in drawn and "measured," not in drawn
+        drawn, beside = figures.touched([(2, 0)]), figures.offsets()
+    assert "8 sectors, 50% used" in drawn and "measured," not in drawn and "<svg" not in beside
 
 
 @pytest.mark.parametrize("bandwidth", [4.1e12, 1.7e12])
 def test_the_answers_of_the_day_for_two_machines(bandwidth):
     assert calculations.time_of_every_eighth(bandwidth) == pytest.approx(2**30 / bandwidth)
     assert calculations.clocks(1e-3, 128e6, 2000, 100) == pytest.approx(200)
+    assert calculations.l1_at_two_clocks(2000, 100) == pytest.approx(12.8e12)
 
 
 def test_the_days_script_runs_by_itself():

@@ -19,6 +19,7 @@ from anatomy.table.errors import DisagreementError, MeasurementError
 from tests.claims.test_claims import edited
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
+from tests.fakes.verdicts import verdict
 
 CPU = torch.device("cpu")
 
@@ -182,10 +183,6 @@ def test_pools_are_counted_for_each_way_and_number(toy, monkeypatch):
     assert taken == [None, None, "shared", "shared"]
 
 
-def verdict(name: str, root) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root=root), name)
-
-
 @pytest.fixture
 def recorded(tmp_path):
     for name in ("map", "training", "pools"):
@@ -201,7 +198,7 @@ def say(row, word: str, ratio: float) -> None:
 
 
 def test_graphs_are_faster_only_where_kernels_are_short(recorded):
-    found = verdict("cuda-graphs-are-faster", recorded)
+    found = verdict(recorded, "cuda-graphs-are-faster")
     assert found.word == claims.IN_PART and "under 3 µs" in found.condition
     assert "1.00× (over 100 µs)" in found.evidence, "long kernels are told apart from short ones"
     assert found.measured.unit == "x" and found.measured.high > 1.5
@@ -221,14 +218,14 @@ def test_graphs_are_faster_only_where_kernels_are_short(recorded):
 def test_the_verdict_on_graphs_follows_the_rows(word, ratio, expected, recorded):
     for name in ("map", "training"):
         edited(recorded, f"graph_capture.{name}", lambda row: say(row, word, ratio))
-    found = verdict("cuda-graphs-are-faster", recorded)
+    found = verdict(recorded, "cuda-graphs-are-faster")
     assert found.word == expected
     said = re.search(r"(\d+) are faster at all, (\d+) slower", found.evidence)
     assert (said[1] != "0", said[2] != "0") == (word == "faster", word == "slower")
 
 
 def test_memory_is_neutral_where_a_graph_holds_no_more_than_the_loop(recorded):
-    found = verdict("cuda-graphs-memory-neutral", recorded)
+    found = verdict(recorded, "cuda-graphs-memory-neutral")
     assert found.word == claims.IN_PART and "one pool" in found.condition
     assert "pools of their own 1.00× to 4.00×" in found.evidence
 
@@ -238,7 +235,7 @@ def test_memory_is_neutral_where_a_graph_holds_no_more_than_the_loop(recorded):
 
     for name in ("training", "pools"):
         edited(recorded, f"graph_capture.{name}", without_pool)
-    assert verdict("cuda-graphs-memory-neutral", recorded).word == claims.HOLDS
+    assert verdict(recorded, "cuda-graphs-memory-neutral").word == claims.HOLDS
 
     def with_pool(row):
         for column in ("reserved_bytes", "pool_bytes"):
@@ -247,7 +244,7 @@ def test_memory_is_neutral_where_a_graph_holds_no_more_than_the_loop(recorded):
 
     for name in ("training", "pools"):
         edited(recorded, f"graph_capture.{name}", with_pool)
-    found = verdict("cuda-graphs-memory-neutral", recorded)
+    found = verdict(recorded, "cuda-graphs-memory-neutral")
     assert found.word == claims.FAILS and found.measured.value == pytest.approx(1.5)
 
 
@@ -260,7 +257,7 @@ def test_without_a_gpu_the_claims_on_graphs_say_why(name, tmp_path):
             for row in table.to_dict("records")
         ]
         synthetic.record(tmp_path, f"graph_capture.{each}", rows)
-    found = verdict(name, tmp_path)
+    found = verdict(tmp_path, name)
     assert found.word == claims.NOT_MEASURABLE and "need an NVIDIA GPU" in found.evidence
 
 
@@ -274,7 +271,7 @@ def test_a_memset_beside_each_matmul_does_not_halve_the_time_of_a_call(recorded)
     rows = recording.find(recorded, synthetic.MACHINE, "graph_capture.map").rows
     mine = [row for row in rows if "products 4096" in row["op"]]
     assert {row["kernel_s"] for row in mine} == {2e-4} and len(mine) == 5
-    assert "1.00× (over 100 µs)" in verdict("cuda-graphs-are-faster", recorded).evidence
+    assert "1.00× (over 100 µs)" in verdict(recorded, "cuda-graphs-are-faster").evidence
 
 
 def test_kernels_are_told_apart_by_their_length():

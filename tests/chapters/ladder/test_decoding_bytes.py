@@ -1,4 +1,5 @@
-"""What reading the weights alone would take in decoding, from what was recorded."""
+"""Answers of the ladder that are calculated from what was recorded: mostly what bytes alone would
+take."""
 
 import pytest
 
@@ -12,6 +13,18 @@ from tests.fakes import synthetic
 def test_half_the_bytes_are_read_in_half_the_time():
     assert calculations.weights_read(4e9, 4e12) == pytest.approx(1e-3)
     assert calculations.weights_read(2e9, 4e12) == pytest.approx(0.5e-3)
+    assert calculations.seven_billion_read(1e12) == pytest.approx(14e-3)
+
+
+def test_a_table_of_scores_has_a_number_for_each_pair_and_head():
+    assert calculations.scores_read(8, 1024, 1024, 1.0) == 2**28
+    assert calculations.scores_read(4, 2048, 1024, 1.0) == 2**28
+
+
+def test_a_step_of_matmuls_alone_has_their_share_and_less_what_attention_adds():
+    # 24 C^2 of 24 C^2 + 4 C T are theirs: 6 of 7 at T = C.
+    assert calculations.matmuls_share(1.0, 0.7, 1.0, 1024, 1024) == pytest.approx(0.6)
+    assert calculations.matmuls_share(2.0, 0.35, 1.0, 1024, 1024) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,8 @@ def rates(root: Path, without_cpp: bool = False, **params: Any) -> Path:
             "step_wall": lambda way: max(HOST_S[way], KERNEL_S),
             "gpu_warm": lambda way: KERNEL_S * (1.5 if way == OP else 1),
         }[quantity]
-        slower = {way: cost(way) / cost(OP) for way in HOST_S if way != OP}
-        rows += synthetic.compared(
-            op, quantity, 100 * cost(OP), slower, control=OP, kernel_count=100
-        )
+        seconds = {way: 100 * cost(way) for way in HOST_S}
+        rows += synthetic.timed(op, quantity, seconds, kernel_count=100)
     if without_cpp:
         rows = [row for row in rows if row["variant"] != CPP]
         why = "not supported: needs the CUDA toolkit (nvcc)"
@@ -40,17 +38,15 @@ def rates(root: Path, without_cpp: bool = False, **params: Any) -> Path:
 @synthetic.makes("launches.block_sizes")
 def block_sizes(root: Path, **params: Any) -> Path:
     """A recording of `launches.block_sizes`: small blocks are slow."""
-    places = {f"CUDA, {n}": ("CUDA", n, n, WARP_SLOWER if n == 32 else 1.0) for n in THREADS}
+    places = {"torch.add": ("PyTorch", None, None, 1.0)}
+    places |= {f"CUDA, {n}": ("CUDA", n, n, WARP_SLOWER if n == 32 else 1.0) for n in THREADS}
     for warps in WARPS:
         made = f"Triton, {warps} warp{'s' if warps > 1 else ''}"
         for block in BLOCKS:
             places[f"{made}, {block}"] = made, block, 32 * warps, 1 + 64 * warps / block
-    slower = {name: place[3] for name, place in places.items()}
-    rows = synthetic.compared(
-        "vector add", "gpu_warm", 12 * COUNT / BYTES_PER_S, slower, control="torch.add",
-        bytes=12 * COUNT, limit="copy",
-    )  # fmt: skip
-    for row in rows:
-        made, block, threads, _ = places.get(row["variant"], ("PyTorch", None, None, 1))
-        row |= {"made_with": made, "block_elements": block, "block_threads": threads}
+    seconds = {name: slower * 12 * COUNT / BYTES_PER_S for name, (*_, slower) in places.items()}
+    columns = ("made_with", "block_elements", "block_threads")
+    own = {name: dict(zip(columns, place, strict=False)) for name, place in places.items()}
+    moved = {"bytes": 12 * COUNT, "limit": "copy"}
+    rows = synthetic.timed("vector add", "gpu_warm", seconds, own, **moved)
     return synthetic.record(root, "launches.block_sizes", rows, **params)

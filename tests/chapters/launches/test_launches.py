@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from anatomy import claims
 from anatomy.chapters.launches import calculations, launches, requirements
 from anatomy.chapters.launches.launches import CPP, EMPTY, GRAPH, OP, OURS
 from anatomy.figures.curriculum import calculations as calculated
@@ -17,19 +16,18 @@ from anatomy.figures.diagrams.blocks import block_elements
 from anatomy.parts import cuda_kernels, graphs
 from tests.chapters.launches import launches_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 from tests.parts import cuda_on_cpu
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def toy(monkeypatch, kernels_on_cpu):
     """A card whose kernels run on the CPU, whose graph is a call, and that has no compiler."""
     count = {"slept": 0}
 
     def slept(cycles):
         count["slept"] += 1
 
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
     monkeypatch.setattr(cuda_kernels, "CudaKernel", cuda_on_cpu.kernel)
     monkeypatch.setattr(torch.cuda, "_sleep", slept)
     monkeypatch.setattr(cpp_extension, "CUDA_HOME", None)
@@ -73,10 +71,10 @@ def test_vectors_are_added_with_blocks_of_every_size(toy):
         assert len(triton) == 15 and triton.note.str.contains("Triton is not installed").all()
 
 
-@pytest.mark.parametrize("run", [launches.rates, launches.block_sizes])
-def test_without_a_gpu_rows_say_why(run, monkeypatch):
+@pytest.mark.parametrize("measure", [launches.rates, launches.block_sizes])
+def test_without_a_gpu_rows_say_why(measure, monkeypatch):
     monkeypatch.setattr(launches, "COUNT", 5000)
-    table = run("cpu", iters=2)
+    table = measure("cpu", iters=2)
     kernels = table[~table.variant.str.startswith("torch.add")]
     assert len(kernels) > 2 and kernels.note.notna().all()
 
@@ -86,39 +84,38 @@ def test_the_vectors_fit_where_the_requirement_says():
     assert need.bytes == 2**25 * 48
 
 
+def run(script: str, **environment: str) -> subprocess.CompletedProcess:
+    """A script of the day, by itself and without a GPU."""
+    told = os.environ | {"CUDA_VISIBLE_DEVICES": ""} | environment
+    command = [sys.executable, str(launches.SNIPPETS / f"{script}.py")]
+    return subprocess.run(command, env=told, capture_output=True, text=True)
+
+
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton, whose interpreter runs it")
 def test_the_first_triton_kernel_is_right():
-    script = launches.SNIPPETS / "first_triton.py"
-    told = os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, str(script)], env=told, capture_output=True, text=True)
+    done = run("first_triton", TRITON_INTERPRET="1")
     assert done.stdout == "Right.\n", done.stderr
 
 
 @pytest.mark.parametrize("name", ["first_cuda", "from_cpp"])
 def test_without_a_gpu_a_script_says_what_it_needs(name):
-    script = launches.SNIPPETS / f"{name}.py"
-    told = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, str(script)], env=told, capture_output=True, text=True)
+    done = run(name)
     assert done.returncode == 1 and "needs an NVIDIA GPU" in done.stderr
 
 
-def verdict(root, name):
-    return claims.evaluate(synthetic.showing(root), name)
-
-
 @pytest.mark.parametrize(
-    ("costs", "words"),
+    ("costs", "expected"),
     [
         ({}, ["holds"] * 3),
         ({OP: 5e-7}, ["fails", "fails", "holds"]),  # a host that asks in no time
         ({GRAPH: 2e-6}, ["holds", "holds", "holds in part"]),  # a graph slower than C++
     ],
 )
-def test_who_launches_decides_what_a_launch_costs(costs, words, tmp_path, monkeypatch):
+def test_who_launches_decides_what_a_launch_costs(costs, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "HOST_S", launches_rows.HOST_S | costs)
     launches_rows.rates(tmp_path)
     names = "asking-outlasts-an-empty-kernel", "cpp-launches-twice-as-fast", "graphs-launch-fastest"
-    assert [verdict(tmp_path, name).word for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
@@ -131,36 +128,31 @@ def test_a_launch_is_a_hundredth_of_what_was_timed(tmp_path):
 
 def test_without_a_compiler_its_claim_is_not_measurable(tmp_path):
     launches_rows.rates(tmp_path, without_cpp=True)
-    assert verdict(tmp_path, "cpp-launches-twice-as-fast").word == "not measurable here"
-    assert verdict(tmp_path, "graphs-launch-fastest").word == "holds"
+    found = words(tmp_path, "cpp-launches-twice-as-fast", "graphs-launch-fastest")
+    assert found == ["not measurable here", "holds"]
 
 
 @pytest.mark.parametrize("slower", [1.8, 1.0])
 def test_the_size_of_a_block_matters_where_it_is_small(slower, tmp_path, monkeypatch):
     monkeypatch.setattr(launches_rows, "WARP_SLOWER", slower)
     launches_rows.block_sizes(tmp_path)
-    words = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
+    expected = ["holds" if slower > 1 else "fails", "holds", "inconclusive", "holds"]
     names = ("one-warp-a-block-is-slow", "larger-blocks-gain-nothing", "largest-blocks-beat-256")
     names += ("five-lines-of-triton-match-pytorch",)
-    assert [verdict(tmp_path, name).word for name in names] == words
+    assert words(tmp_path, *names) == expected
 
 
 @pytest.mark.parametrize(
     ("launch", "bandwidth", "elements"), [(4e-6, 4.29e12, 1.43e6), (8e-6, 0.6e12, 4e5)]
 )
-def test_an_addition_outlasts_its_launch_from_so_many_elements(launch, bandwidth, elements):
+def test_the_answers_of_the_day_for_two_machines(launch, bandwidth, elements):
     assert calculations.elements_of_a_launch(launch, bandwidth) == pytest.approx(elements)
-
-
-@pytest.mark.parametrize("launch", [4e-6, 9e-6])
-def test_a_launch_from_cpp_is_a_share_of_one_from_python(launch):
+    in_millions = calculations.millions_of_a_launch(launch, bandwidth)
+    assert in_millions == pytest.approx(elements / 1e6, rel=0.05)
     assert calculations.cpp_over_python(0.5 * launch, launch) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("threads", "blocks"), [(32, 2**20), (128, 2**18)])
-def test_blocks_are_counted_by_the_time_of_their_launch(threads, blocks):
-    started = calculated.DECLARED[f"blocks-of-{threads}-in-a-nanosecond"].function
-    assert started(time=1e-3) == pytest.approx(blocks / 1e6)
+    for threads, blocks in ((32, 2**20), (128, 2**18)):
+        started = calculated.DECLARED[f"blocks-of-{threads}-in-a-nanosecond"].function
+        assert started(time=1e-3) == pytest.approx(blocks / 1e6)
 
 
 def test_the_drawing_of_blocks_says_who_adds_what():

@@ -1,10 +1,13 @@
 """Made-up recordings of the memory ladder, whose levels and edges the tests know."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from anatomy.chapters.memory_ladder import requirements
-from anatomy.chapters.memory_ladder.bandwidth import MOST_LEVELS
+from anatomy.chapters.memory_ladder.bandwidth import with_levels
 from anatomy.table import units
 from tests.fakes import synthetic
 
@@ -21,11 +24,9 @@ def on_level(levels: dict[int, float], size: int) -> float:
     return next(value for most, value in levels.items() if size <= most)
 
 
-def with_levels(rows: list[dict], curves: Any) -> list[dict]:
-    """The rows, and those that the levels of each curve are told in."""
-    told = {"role": "variant", "note": "fitted to the rows of its curve"}
-    names = [f"level {number}" for number in range(1, MOST_LEVELS + 1)]
-    return rows + [{"op": f"{c}, levels", "variant": n} | told for c in curves for n in names]
+def levels_of(curves: Sequence[str]) -> list[dict]:
+    """The rows in which the levels of each curve are told."""
+    return with_levels(pd.DataFrame(), curves).to_dict("records")
 
 
 @synthetic.makes("memory_ladder.bandwidth")
@@ -33,23 +34,15 @@ def bandwidth(root: Path, levels: dict[int, float] = RATES, **params: Any) -> Pa
     """A recording in which each curve goes by the same levels; one pass pays for its launch."""
     rows = []
     for seed, op in enumerate(requirements.OPS):
-        sizes = requirements.sets(op, CACHE)
-        moved = {size: size if op in ("read once", "torch.sum") else MOVED for size in sizes}
-        times = {s: LAUNCH_S + moved[s] / on_level(levels, s) for s in sizes}
-        names = {units.byte_count(size): size for size in sizes}
-        first, *others = names
-        table = synthetic.compared(
-            op, "gpu_warm", times[names[first]],
-            {name: times[names[name]] / times[names[first]] for name in others},
-            control=first, limit="read", seed=seed,
-        )  # fmt: skip
-        for row in table:
-            size = names[row["variant"].removesuffix(" (again)")]
-            row |= {"working_set_bytes": size, "bytes": moved[size]}
-        rows += table
-    return synthetic.record(
-        root, "memory_ladder.bandwidth", with_levels(rows, requirements.OPS), **params
-    )
+        seconds, own = {}, {}
+        for size in requirements.sets(op, CACHE):
+            name = units.byte_count(size)
+            moved = size if op in ("read once", "torch.sum") else MOVED
+            seconds[name] = LAUNCH_S + moved / on_level(levels, size)
+            own[name] = {"working_set_bytes": size, "bytes": moved}
+        rows += synthetic.timed(op, "gpu_warm", seconds, own, limit="read", seed=seed)
+    rows += levels_of(requirements.OPS)
+    return synthetic.record(root, "memory_ladder.bandwidth", rows, **params)
 
 
 @synthetic.makes("memory_ladder.latency")
@@ -57,15 +50,12 @@ def latency(root: Path, levels: dict[int, float] | None = None, **params: Any) -
     """A recording of the chase, by levels: of the card, or those given."""
     rows = []
     for size in requirements.chased(CACHE):
-        row, again = synthetic.compared(
-            f"chase {units.byte_count(size)}", "gpu_warm",
-            LOADS * on_level(levels or LATENCIES, size), {},
-            control=units.byte_count(size), seed=size % 97,
-        )  # fmt: skip
+        name, took = units.byte_count(size), LOADS * on_level(levels or LATENCIES, size)
         more = {"working_set_bytes": size, "way": "one thread"}
-        more |= {"loads": LOADS, "cycles_per_load": 40.0}
-        rows += [row | more, again | more]
-    return synthetic.record(root, "memory_ladder.latency", with_levels(rows, ["chase"]), **params)
+        more |= {"loads": LOADS, "cycles_per_load": 40.0, "seed": size % 97}
+        rows += synthetic.timed(f"chase {name}", "gpu_warm", {name: took}, **more)
+    rows += levels_of(["chase"])
+    return synthetic.record(root, "memory_ladder.latency", rows, **params)
 
 
 @synthetic.makes("memory_ladder.levels")

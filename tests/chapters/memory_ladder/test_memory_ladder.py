@@ -6,28 +6,22 @@ import torch
 from anatomy import claims
 from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
 from anatomy.chapters.memory_ladder.requirements import BY_ALL, IN_PARTS, ONCE, WRITE
-from anatomy.parts import cuda_kernels
 from anatomy.record import recording
 from anatomy.record.declare import load
 from anatomy.table.plateaus import plateaus
 from tests.chapters.memory_ladder import memory_ladder_rows as made
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
+from tests.fakes.verdicts import verdict, words
 from tests.parts import cuda_on_cpu
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def on_cpu(monkeypatch):
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
+def on_cpu(kernels_on_cpu):
     with made_up_time():
         yield
-
-
-def verdict(name: str, root) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root=root), name)
 
 
 def rows(path, **wanted) -> list[dict]:
@@ -121,7 +115,7 @@ def test_the_verdicts_of_the_made_up_card(tmp_path):
     for make in (made.bandwidth, made.latency, made.levels):
         make(tmp_path)
     synthetic.MAKERS["limits.ceilings"](tmp_path)
-    words = {
+    expected = {
         "reads-have-three-levels": claims.HOLDS,
         "hbm-is-ten-times-as-far": claims.HOLDS,
         "one-pass-hides-the-cache": claims.HOLDS,
@@ -134,20 +128,20 @@ def test_the_verdicts_of_the_made_up_card(tmp_path):
             claims.NOT_MEASURABLE,
         ),
     }  # fmt: skip
-    assert {name: verdict(name, tmp_path).word for name in words} == words
-    assert "7.0" in verdict("l2-bandwidth", tmp_path).evidence
+    assert words(tmp_path, *expected) == [*expected.values()]
+    assert "7.0" in verdict(tmp_path, "l2-bandwidth").evidence
 
 
 def test_a_card_without_steps_turns_the_verdicts(tmp_path):
     made.bandwidth(tmp_path, levels={2**40: 4e12})
     made.levels(tmp_path)
-    assert verdict("reads-have-three-levels", tmp_path).word == claims.FAILS
+    assert words(tmp_path, "reads-have-three-levels") == [claims.FAILS]
     made.bandwidth(tmp_path, levels={2**18: 24e12, 2**25: 5e12, 2**40: 4.5e12})
-    near_by = verdict("reads-have-three-levels", tmp_path)
-    assert near_by.word == claims.IN_PART, "three levels, and HBM hardly slower than the L2"
-    assert verdict("l2-bandwidth", tmp_path).word == claims.NOT_MEASURABLE
+    near_by = words(tmp_path, "reads-have-three-levels")
+    assert near_by == [claims.IN_PART], "three levels, and HBM hardly slower than the L2"
+    assert words(tmp_path, "l2-bandwidth") == [claims.NOT_MEASURABLE]
     made.latency(tmp_path, levels={2**18: 20e-9, made.CACHE: 150e-9, 2**40: 600e-9})
-    assert verdict("l2-is-full-early", tmp_path).word == claims.FAILS
+    assert words(tmp_path, "l2-is-full-early") == [claims.FAILS]
 
 
 @pytest.mark.parametrize(
@@ -159,5 +153,5 @@ def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, kept):
     passes = calculations.eight_passes(bandwidth, 2 * bandwidth, 4)
     assert passes == pytest.approx((1 + 16) * 2**24 / bandwidth)
     assert calculations.eight_passes_from_hbm(bandwidth, 4) == pytest.approx(32 / 17 * passes)
-    from_both = calculations.partly_from_l1(bandwidth, kept)
+    from_both = calculations.partly_from_l1(bandwidth, kept, 2**21)
     assert from_both * (2**21 - kept) == pytest.approx(bandwidth * 2**21), "the L2 sends the rest"

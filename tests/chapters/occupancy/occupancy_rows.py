@@ -28,32 +28,25 @@ def staircase(root: Path, at_once: int = SMS, **params: Any) -> Path:
     where they ask for no shared memory."""
     rows = []
     for op, places in {"one block an SM": at_once, "as many as fit": 2 * at_once}.items():
-        slower = {name(n): seconds(n, places) / seconds(1) for n in counts(at_once)[1:]}
-        rows += synthetic.compared(op, "gpu_warm", seconds(1), slower, control="1 block")
-    for row in rows:
-        row["grid_blocks"] = int(row["variant"].split()[0])
-        row["blocks_per_sm"] = at_once // SMS if row["op"] == "one block an SM" else 8
+        took = {name(n): seconds(n, places) for n in counts(at_once)}
+        own = {name(n): {"grid_blocks": n} for n in counts(at_once)}
+        held = at_once // SMS if op == "one block an SM" else 8
+        rows += synthetic.timed(op, "gpu_warm", took, own, blocks_per_sm=held)
     return synthetic.record(root, "occupancy.staircase", rows, **params)
 
 
 @synthetic.makes("occupancy.throughput")
 def throughput(root: Path, **params: Any) -> Path:
     """A recording of `occupancy.throughput`: loads in flight set the rate, up to the memory's."""
-    cells = {}
+    took, own = {}, {}
     for loads in (1, 4, 16):
         for held in range(MOST, 0, -1):
             in_flight = held * THREADS // 32 * loads
             rate = min(BYTES_PER_S, SMS * 128 * in_flight / WAIT_S)
             said = f"{loads} load{'s' if loads > 1 else ''} at a time"
-            cells[f"{said}, {held} blocks per SM"] = said, held, in_flight, BYTES / rate
-    first, *others = cells
-    base = cells[first][3]
-    slower = {each: cells[each][3] / base for each in others}
-    rows = synthetic.compared(
-        "read", "gpu_warm", base, slower, control=first, bytes=BYTES, limit="read"
-    )
-    for row in rows:
-        loads, held, in_flight, _ = cells[row["variant"].removesuffix(" (again)")]
-        row |= {"loads_each": loads, "blocks_per_sm": held, "occupancy": held / MOST}
-        row |= {"loads_in_flight": in_flight}
+            variant = f"{said}, {held} blocks per SM"
+            took[variant] = BYTES / rate
+            own[variant] = {"loads_each": said, "blocks_per_sm": held, "occupancy": held / MOST}
+            own[variant]["loads_in_flight"] = in_flight
+    rows = synthetic.timed("read", "gpu_warm", took, own, bytes=BYTES, limit="read")
     return synthetic.record(root, "occupancy.throughput", rows, **params)

@@ -5,15 +5,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from anatomy import claims
 from anatomy.chapters.occupancy import calculations, figures, judged, occupancy
+from anatomy.figures.curriculum import calculations as calculated
 from anatomy.figures.diagrams.warps import block_waves, hidden_waits
 from anatomy.page import curve, show
-from anatomy.parts import cuda_kernels
 from anatomy.record.showing import using
 from tests.chapters.occupancy import occupancy_rows
 from tests.fakes import synthetic
-from tests.parts import cuda_on_cpu
+from tests.fakes.verdicts import verdict, words
 
 CARD = SimpleNamespace(
     multi_processor_count=3,
@@ -25,10 +24,8 @@ CARD = SimpleNamespace(
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def toy(monkeypatch, kernels_on_cpu):
     """A card of three SMs whose kernels run on the CPU, with little to do."""
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda where: CARD)
     monkeypatch.setattr(occupancy, "STEPS", 20)
     monkeypatch.setattr(occupancy, "ROUNDS", 1)
@@ -66,7 +63,7 @@ def test_without_a_gpu_rows_figures_and_claims_say_why(tmp_path):
         assert len(table) < 3 and table.note.str.contains("a CUDA kernel needs a GPU").all()
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         synthetic.record(tmp_path, f"occupancy.{run.__name__}", rows)
-    assert {each.word for each in verdicts(tmp_path, *STEPS, *READS)} == {"not measurable here"}
+    assert set(words(tmp_path, *STEPS, *READS)) == {"not measurable here"}
     with using(synthetic.showing(tmp_path)):
         drawn = figures.staircase()
         drawn += curve("occupancy.throughput", x="occupancy", y="rate", series="loads_each")
@@ -99,11 +96,6 @@ def test_what_grows_evenly_or_not_at_all_has_no_steps():
     assert judged.steps([1, 1, 1, 1], [1.0, 2.0, 2.0, 1.0]) is None
 
 
-def verdicts(root, *names):
-    showing = synthetic.showing(root)
-    return [claims.evaluate(showing, each) for each in names]
-
-
 STEPS = ("staircase-tells-the-sms", "one-block-more-costs-a-wave", "room-hides-the-step")
 READS = ("warps-hide-latency", "half-the-occupancy-is-enough", "more-loads-beat-more-warps")
 
@@ -111,18 +103,17 @@ READS = ("warps-hide-latency", "half-the-occupancy-is-enough", "more-loads-beat-
 @pytest.mark.parametrize("per_sm", [1, 2])
 def test_a_staircase_tells_the_sms(per_sm, tmp_path):
     occupancy_rows.staircase(tmp_path, at_once=4 * per_sm)
-    found = verdicts(tmp_path, *STEPS)
-    assert [each.word for each in found] == ["holds"] * 3, [each.evidence for each in found]
-    assert found[0].evidence == "The times say 4 SMs (4 to 4); there are 4."
+    assert words(tmp_path, *STEPS) == ["holds"] * 3
+    assert verdict(tmp_path, STEPS[0]).evidence == "The times say 4 SMs (4 to 4); there are 4."
 
 
 def test_a_line_is_no_staircase(tmp_path):
     occupancy_rows.staircase(tmp_path, at_once=1)
-    assert {each.word for each in verdicts(tmp_path, *STEPS)} == {"not measurable here"}
+    assert set(words(tmp_path, *STEPS)) == {"not measurable here"}
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    ("changed", "expected"),
     [
         ({}, ["holds", "holds", "holds"]),
         ({"BYTES_PER_S": 1e15}, ["holds", "fails", "holds"]),  # a memory that never is the limit
@@ -130,13 +121,12 @@ def test_a_line_is_no_staircase(tmp_path):
     ],
 )
 def test_what_is_in_flight_sets_the_rate_up_to_that_of_the_memory(
-    changed, words, tmp_path, monkeypatch
+    changed, expected, tmp_path, monkeypatch
 ):
     for each, value in changed.items():
         monkeypatch.setattr(occupancy_rows, each, value)
     occupancy_rows.throughput(tmp_path)
-    found = verdicts(tmp_path, *READS)
-    assert [each.word for each in found] == words, [each.evidence for each in found]
+    assert words(tmp_path, *READS) == expected
 
 
 def test_a_load_is_under_way_as_long_as_little_says(tmp_path):
@@ -180,6 +170,8 @@ def test_a_thousand_blocks_take_whole_waves(at_once, waves, seconds):
 def test_a_wave_is_its_multiply_adds_and_four_blocks_share_an_sm():
     assert calculations.cycles_of_a_multiply_add(40e-6, 2000) == pytest.approx(4)
     assert calculations.share_of_one_block(alone=50e-6, shared=160e-6) == pytest.approx(0.8)
+    by_cycles = calculated.DECLARED["three-blocks-by-cycles"].function
+    assert by_cycles(fixed=2e-6, clock_mhz=2000) == pytest.approx(122e-6)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from anatomy import claims
 from anatomy.chapters.precision import claims as precision_claims
 from anatomy.record import recording
 from tests.fakes import synthetic
+from tests.fakes.verdicts import verdict
 
 NAMES = ("training", "gradients", "fp8", "inference")
 WITHOUT_FP8 = "not supported on sm_80: fp8 products need sm_89"
@@ -20,10 +21,6 @@ def root(tmp_path: Path) -> Path:
     for name in NAMES:
         synthetic.MAKERS[f"precision.{name}"](tmp_path)
     return tmp_path
-
-
-def verdict(name: str, root: Path) -> claims.Result:
-    return claims.evaluate(synthetic.showing(root=root), name)
 
 
 def edited(root: Path, name: str, change) -> None:
@@ -63,7 +60,7 @@ def test_the_verdicts_of_the_made_up_card(root):
         "fp8-is-hopper": claims.FAILS,
     }
     for name, word in words.items():
-        result = verdict(name, root)
+        result = verdict(root, name)
         assert result.word == word, (name, result.word, result.evidence)
 
 
@@ -86,7 +83,7 @@ def test_a_step_is_as_much_faster_as_claimed_or_not(name, times, floor, word, ro
     edited(root, "training", retimed(to))
     if floor:
         edited(root, "training", lambda row: row.update(noise_floor=floor))
-    assert verdict(name, root).word == word, verdict(name, root).evidence
+    assert verdict(root, name).word == word, verdict(root, name).evidence
 
 
 def test_a_gain_over_fp32_alone_says_so(root):
@@ -96,7 +93,7 @@ def test_a_gain_over_fp32_alone_says_so(root):
         retimed(lambda row: (1 if row["variant"] == "tf32" else 0.6) / row["ratio"]),
     )
     edited(root, "training", retimed(lambda row: 0.6 if row["variant"] == "tf32" else 1))
-    result = verdict("mixed-precision-is-faster", root)
+    result = verdict(root, "mixed-precision-is-faster")
     assert result.condition == "for fp32, 12 of 24 cases", result.evidence
 
 
@@ -106,23 +103,23 @@ def test_memory_is_halved_if_all_of_it_is(root):
             row["total_peak_bytes"] = int((4e8 + 8e8 + 2.6e9) / 2)
 
     edited(root, "training", halve)
-    assert verdict("mixed-precision-halves-memory", root).word == claims.HOLDS
+    assert verdict(root, "mixed-precision-halves-memory").word == claims.HOLDS
 
     def keep(row):
         if row["variant"] == "amp fp16":
             row["activation_bytes"] = int(1.4e9)
 
     edited(root, "training", keep)
-    result = verdict("mixed-precision-halves-activations", root)
+    result = verdict(root, "mixed-precision-halves-activations")
     assert result.word == claims.IN_PART and "for amp bf16" in result.condition
 
 
 def test_without_an_account_of_memory_there_is_no_verdict_on_the_peak(root):
     edited(root, "training", lambda row: row.update(total_peak_bytes=None))
-    result = verdict("mixed-precision-halves-memory", root)
+    result = verdict(root, "mixed-precision-halves-memory")
     assert result.word == claims.NOT_MEASURABLE
     assert result.evidence == "a CPU keeps no account of its memory"
-    assert verdict("mixed-precision-halves-activations", root).word == claims.HOLDS
+    assert verdict(root, "mixed-precision-halves-activations").word == claims.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -134,7 +131,7 @@ def test_bf16_that_gains_by_scaling_needs_it(column, value, root):
             row[column] = value
 
     edited(root, "gradients", lose)
-    result = verdict("bf16-needs-no-scaling", root)
+    result = verdict(root, "bf16-needs-no-scaling")
     assert result.word == claims.IN_PART and "except for small" in result.condition
 
 
@@ -144,22 +141,22 @@ def test_a_narrower_range_is_not_fp32s(root):
             row |= {"largest": 65504.0, "smallest_normal": 2.0**-14}
 
     edited(root, "gradients", narrow)
-    assert verdict("bf16-range-is-fp32s", root).word == claims.FAILS
+    assert verdict(root, "bf16-range-is-fp32s").word == claims.FAILS
 
 
 def test_fp16_is_for_inference_if_it_is_as_fast_and_more_accurate(root, monkeypatch):
     # The advice is for cards before Ampere, and the made-up one is none.
-    found = verdict("fp16-for-inference", root)
+    found = verdict(root, "fp16-for-inference")
     assert found.word == claims.NOT_MEASURABLE and "of the error" in found.evidence
     monkeypatch.setattr(precision_claims, "AMPERE", 99.0)
     edited(root, "inference", retimed(lambda row: 0.9))
-    found = verdict("fp16-for-inference", root)
+    found = verdict(root, "fp16-for-inference")
     # The block that overflows was made to: it is told, and decides nothing.
     assert found.word == claims.HOLDS and "outputs are infinite in fp16" in found.evidence
     edited(root, "inference", retimed(lambda row: 1.3))
-    assert "for error" in verdict("fp16-for-inference", root).condition
+    assert "for error" in verdict(root, "fp16-for-inference").condition
     edited(root, "inference", lambda row: row.update(error=1e-3))
-    assert verdict("fp16-for-inference", root).word == claims.FAILS
+    assert verdict(root, "fp16-for-inference").word == claims.FAILS
 
 
 @pytest.mark.parametrize(
@@ -174,13 +171,13 @@ def test_fp8_pays_where_its_whole_interval_is_below_bf16(factor, floor, word, ro
     edited(root, "fp8", retimed(lambda row: factor(row) if row.get("ratio") else 1.0))
     if floor:
         edited(root, "fp8", lambda row: row.update(noise_floor=floor))
-    assert verdict("fp8-pays-with-quantisation", root).word == word
+    assert verdict(root, "fp8-pays-with-quantisation").word == word
 
 
 @pytest.mark.parametrize(("ratio", "word"), [(0.5, claims.HOLDS), (0.7, claims.FAILS)])
 def test_an_fp8_product_takes_half_the_time_or_does_not(ratio, word, root):
     edited(root, "fp8", retimed(lambda row: ratio / row["ratio"] if row.get("ratio") else 1.0))
-    assert verdict("fp8-halves-a-product", root).word == word
+    assert verdict(root, "fp8-halves-a-product").word == word
 
 
 def test_a_card_without_fp8_says_so_and_nothing_else(root):
@@ -192,5 +189,5 @@ def test_a_card_without_fp8_says_so_and_nothing_else(root):
 
     edited(root, "fp8", absent)
     for name in ("fp8-pays-with-quantisation", "fp8-halves-a-product"):
-        result = verdict(name, root)
+        result = verdict(root, name)
         assert (result.word, result.evidence) == (claims.NOT_MEASURABLE, WITHOUT_FP8)

@@ -21,9 +21,8 @@ def overhead(root: Path, **params: Any) -> Path:
     """A recording of `profiling.overhead`."""
     rows = []
     for op, ways in SLOWER.items():
-        own = synthetic.compared(
-            op, "step_wall", STEP_S[op], ways | {"profile_memory": 2.0}, control=OFF
-        )
+        ways = ways | {"profile_memory": 2.0}
+        own = synthetic.compared(op, "step_wall", STEP_S[op], ways, control=OFF)
         for row in own:
             off = row["variant"].startswith(OFF)
             row |= {"event_count": None if off else 1200, "trace_bytes": None if off else 300_000}
@@ -44,10 +43,8 @@ def trace(root: Path, **params: Any) -> Path:
             ("GPU", "kernel", "void gemm<int>(int)", 30, 60),
         ]
         for lane, kind, name, start, end in spans:
-            row = {"run": SMALL, "lane": lane, "kind": kind, "variant": name}
-            rows.append(
-                row | {"start_s": at + start * 1e-6, "end_s": at + end * 1e-6, "note": None}
-            )
+            row = {"run": SMALL, "lane": lane, "kind": kind, "variant": name, "note": None}
+            rows.append(row | {"start_s": at + start * 1e-6, "end_s": at + end * 1e-6})
         at += 1e-4
     return synthetic.record(root, "profiling.trace", rows, **params)
 

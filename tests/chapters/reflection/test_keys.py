@@ -49,7 +49,7 @@ def test_on_the_page_stand_the_machines_key_that_of_an_a100_and_a_formula_for_th
 def test_a_machine_without_ceilings_shows_a_gap(tmp_path):
     nowhere = Showing(tmp_path, "toy-gpu", page="curriculum/week_2.md")
     assert "gap-inline" in references.key(nowhere, "bf16-ridge", "")
-    assert keys.names(keys.tree("(copy - 3) / bf16 * copy")) == {"copy", "bf16"}
+    assert keys.names("(copy - 3) / bf16 * copy") == {"copy", "bf16"}
 
 
 @pytest.mark.parametrize(

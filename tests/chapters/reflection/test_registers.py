@@ -5,21 +5,17 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from anatomy import claims
 from anatomy.chapters.reflection import claims as asked
 from anatomy.chapters.reflection import registers, requirements
 from anatomy.claims.table import Table
 from anatomy.parts import cuda_kernels
 from tests.chapters.reflection import reflection_rows
-from tests.fakes import synthetic
-from tests.parts import cuda_on_cpu
+from tests.fakes.verdicts import verdict
 
 
 @pytest.fixture
-def toy(monkeypatch):
+def toy(monkeypatch, kernels_on_cpu):
     """A card of one SM whose kernels run on the CPU, with little to do."""
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
-    monkeypatch.setattr(cuda_kernels, "why_not", lambda where: None)
     given = {"thread_registers": 40, "local_bytes": 0}
     monkeypatch.setattr(cuda_kernels, "given_to_a_thread", lambda run: given)
     card = SimpleNamespace(multi_processor_count=1)
@@ -31,12 +27,8 @@ def toy(monkeypatch):
 
 def test_both_kinds_of_index_compute_the_same(toy):
     table = registers.registers("cpu", iters=2)
-    assert list(table.variant) == [
-        registers.CONSTANT,
-        registers.VARIABLE,
-        f"{registers.CONSTANT} (again)",
-    ]
-    assert table.note.isna().all() if "note" in table else True
+    kinds = [registers.CONSTANT, registers.VARIABLE]
+    assert list(table.variant) == [*kinds, f"{registers.CONSTANT} (again)"]
     assert table.median_s.gt(0).all() and table.error.lt(1e-6).all()
     assert set(table.thread_registers) == {40}
 
@@ -65,7 +57,7 @@ def test_the_requirement_covers_what_is_kept_and_what_is_checked():
 @pytest.mark.parametrize(("slower", "word"), [(6.0, "holds"), (1.2, "fails")])
 def test_the_claim_on_registers_follows_the_times(tmp_path, slower, word):
     reflection_rows.registers(tmp_path, slower=slower)
-    found = claims.evaluate(synthetic.showing(tmp_path), "an-index-leaves-the-registers")
+    found = verdict(tmp_path, "an-index-leaves-the-registers")
     assert found.word == word and "128 bytes a thread" in found.evidence
 
 
@@ -116,8 +108,8 @@ def test_fusion_is_asked_of_bytes_and_of_matmuls(elementwise, products, word):
 )
 def test_graphs_are_asked_of_steps_by_what_their_gpu_waits(small, large, waits, word):
     rows = []
-    for op, (ratio, verdict), share in ((asked.SMALL, small, waits), (asked.LARGE, large, 0.01)):
+    for op, (ratio, seen), share in ((asked.SMALL, small, waits), (asked.LARGE, large, 0.01)):
         gap = share if waits is not None else None
         rows.append(timed("eager", 1e-3, op=op, gap_share=gap))
-        rows.append(over("reduce-overhead", ratio, verdict, op=op))
+        rows.append(over("reduce-overhead", ratio, seen, op=op))
     assert asked.graphs_pay_where_the_gpu_waits(Table(rows, {})).word == word

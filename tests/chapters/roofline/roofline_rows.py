@@ -31,15 +31,11 @@ LAYER_KERNELS = {"eager fp32": 3, "eager bf16": 3, "compiled bf16": 2, "one call
 def intensity(root: Path, **params: Any) -> Path:
     """A recording of `roofline.intensity`: bytes or operations, whichever take longer."""
     n = 2**26
-    least = {count: max(8 * n / COPY, 2 * count * n / PEAKS["fp32"]) for count in requirements.FMAS}
-    slower = {requirements.fma_name(count): s / least[1] for count, s in least.items() if count > 1}
-    rows = synthetic.compared(
-        requirements.CHAIN, "gpu_warm", least[1], slower, control="1 FMA", bytes=8 * n,
-        limit="matmul fp32",
-    )  # fmt: skip
-    for row in rows:
-        row["fmas"] = int(row["variant"].split()[0])
-        row["flops"] = 2 * row["fmas"] * n
+    names = {requirements.fma_name(count): count for count in requirements.FMAS}
+    own = {name: {"fmas": count, "flops": 2 * count * n} for name, count in names.items()}
+    least = {name: max(8 * n / COPY, each["flops"] / PEAKS["fp32"]) for name, each in own.items()}
+    work = {"bytes": 8 * n, "limit": "matmul fp32"}
+    rows = synthetic.timed(requirements.CHAIN, "gpu_warm", least, own, **work)
     return synthetic.record(root, "roofline.intensity", rows, **params)
 
 
@@ -52,13 +48,8 @@ def operations(root: Path, **params: Any) -> Path:
     rows = []
     for op, members in groups.items():
         seconds = {each.name: SLOW.get(each.name, 1.0) * least_s(each) for each in members}
-        first, *others = seconds
         own = {each.name: each for each in members}
-        table = synthetic.compared(
-            op, "gpu_warm", seconds[first], {n: seconds[n] / seconds[first] for n in others},
-            control=first,
-        )  # fmt: skip
-        for row in table:
+        for row in synthetic.timed(op, "gpu_warm", seconds):
             each = own[row["variant"].removesuffix(" (again)")]
             row |= {"flops": each.flops, "bytes": each.bytes, "limit": each.roof}
             row |= {"dtype": each.dtype, "extent": each.size, "beside": each.beside or None}
@@ -67,7 +58,7 @@ def operations(root: Path, **params: Any) -> Path:
             row["kernels"] = ["Memset (Device)", *(f"pass {n % 2}" for n in range(several))]
             if each.name == "add, small":
                 row["enqueue_s"] = 2 * row["median_s"]
-        rows += table
+            rows.append(row)
     return synthetic.record(root, "roofline.operations", rows, **params)
 
 
@@ -83,19 +74,16 @@ def first_layer(root: Path, **params: Any) -> Path:
     rows = []
     for op, seconds in LAYER_S.items():
         size, width = requirements.LAYERS[op]
-        base = seconds["eager fp32"]
-        slower = {way: s / base for way, s in seconds.items() if way != "eager fp32"}
-        table = synthetic.compared(op, "step_wall", base, slower, control="eager fp32")
-        for row in table:
+        for row in synthetic.timed(op, "step_wall", seconds):
             way = row["variant"].removesuffix(" (again)")
             dtype = way.split()[-1]
             row |= {"dtype": dtype, "limit": f"matmul {dtype}", "flops": 2 * size * width**2}
             row |= {"kernels_per_call": LAYER_KERNELS[way], "device": "cuda"}
             busy = row["median_s"] * (0.2 if op == "small layer" else 0.98)
             row |= {"busy_s": busy, "enqueue_s": 1.9e-5}
-        rows += table
+            rows.append(row)
     for op, seconds in ON_CPU_S.items():
         name = f"{op}, {requirements.ON_CPU}"
-        told = {"control": "eager fp32", "dtype": "fp32", "device": "cpu", "kernels_per_call": None}
-        rows += synthetic.compared(name, "step_wall", seconds, {}, **told)
+        told = {"dtype": "fp32", "device": "cpu", "kernels_per_call": None}
+        rows += synthetic.timed(name, "step_wall", {"eager fp32": seconds}, **told)
     return synthetic.record(root, "roofline.first_layer", rows, **params)

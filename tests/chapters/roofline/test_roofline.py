@@ -20,7 +20,6 @@ from anatomy.chapters.roofline import (
 from anatomy.chapters.roofline.first_layer import in_one_call, layer
 from anatomy.figures.curriculum import calculations as calculated
 from anatomy.judge import limits
-from anatomy.parts import cuda_kernels
 from anatomy.record import recording, showing
 from anatomy.record.declare import load
 from anatomy.record.requirements import Capacity
@@ -112,8 +111,7 @@ def test_the_kernel_does_so_many_multiply_adds_on_each_element(fmas):
     assert (y[1024:] == 7.0).all()
 
 
-def test_the_sweep_checks_each_number_of_fmas_and_counts_it(monkeypatch):
-    monkeypatch.setattr(cuda_kernels, "kernel", cuda_on_cpu.kernel)
+def test_the_sweep_checks_each_number_of_fmas_and_counts_it(kernels_on_cpu):
     with made_up_time():
         found = operations.chained(4096, CPU, 6, 0.02)
     assert list(found.fmas) == [*requirements.FMAS, 1]
@@ -246,7 +244,9 @@ def test_answers_of_exercises_follow_from_any_machines_constants(
     assert calculations.small_layer_floor(bf16) == pytest.approx(8388608 / bf16)
     assert calculations.bias_and_relu(copy) == pytest.approx(2 * 2 * 2**26 / copy)
     assert calculations.softmax_floor(copy) == pytest.approx(2**28 / copy)
+    assert calculations.adamw_floor(28e9, copy) == pytest.approx(28e9 / copy)
     assert calculations.cpu_over_gpu(0.2, 0.005) == 40
+    assert calculated.DECLARED["cpu-over-gpu-least"].function(cpu=0.2, gpu=0.0061) == 33
     assert calculations.small_layer_compiled(6e-5, 4e-5) == pytest.approx(1.5)
     for name in ("saved-by-compiling", "saved-by-the-epilogue"):
         assert calculated.DECLARED[name].function(eager=5e-4, other=4e-4) == pytest.approx(1e-4)

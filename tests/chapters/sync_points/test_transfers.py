@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.sync_points import transfers
+from anatomy.chapters.sync_points import judged, transfers
 from anatomy.measure import stopwatch_for
 from anatomy.numerics import agreement
 from anatomy.table.errors import DisagreementError
@@ -99,3 +99,21 @@ def test_a_copy_and_a_product_leave_the_same_in_one_stream_and_in_two(short, mon
     ]
     assert (table.error < 2**-6).all()
     assert len(waited) % 2 == 0, "each stream waits for the other one, in each call"
+
+
+def test_a_copy_that_the_host_waits_for_takes_the_gpu_as_long_as_one_that_it_does_not():
+    how = [
+        ("pinned", "step_wall"),
+        ("pinned, non_blocking", "step_wall"),
+        ("pageable", "step_wall"),
+    ]
+    how += [("pinned", "host_enqueue"), ("pinned, non_blocking", "host_enqueue")]
+    rows = [
+        {"op": op, "variant": variant, "quantity": quantity, "median_s": seconds}
+        for op, seconds in (("up", 4.9), ("down", 4.7))
+        for variant, quantity in how
+    ]
+    found = list(judged.copying(rows, None))
+    waits = [place for place, row in enumerate(rows) if row["variant"] == "pinned"]
+    assert [place for place, _ in found] == waits
+    assert [each["busy_s"] for _, each in found] == [4.9, 4.9, 4.7, 4.7]

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from anatomy import claims
 from anatomy.chapters.timing import calculations, equals, figures, judged, ways
 from anatomy.page import curve
 from anatomy.parts import memory
@@ -12,6 +11,7 @@ from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.timing import timing_rows
 from tests.fakes import synthetic
+from tests.fakes.verdicts import words
 
 
 def test_a_call_is_timed_in_every_way_in_the_same_blocks(monkeypatch):
@@ -78,11 +78,6 @@ def test_strays_and_widths_are_read_off_the_samples():
     }
     given[0]["samples_s"] = samples[36:40] + samples[:4]
     assert dict(judged.equals(given, None))[1]["stray"] == pytest.approx(0.3)
-
-
-def words(root, *names):
-    showing = synthetic.showing(root)
-    return [claims.evaluate(showing, name).word for name in names]
 
 
 WAYS = ("without-a-wait-the-asking-is-timed", "events-alone-time-the-host")

@@ -148,6 +148,14 @@ def test_the_host_is_free_only_after_the_last_launch():
     assert drawing.count(f'fill="{queues.LAUNCH}"') == chain.launches
 
 
+@pytest.mark.parametrize(("width", "numbers"), [(720, range(1, 21)), (320, (5, 10, 15, 20))])
+def test_where_numbers_have_little_room_every_fifth_is_shown(width, numbers):
+    sheet = queues.Canvas(width)
+    spans = CHAINS["host-bound"].queued()
+    queues._numbered(lanes.Lanes(sheet, spans[-1][1]), 0.0, spans, queues.LAUNCH)
+    assert re.findall(r">(\d+)</text>", sheet.svg("wide")) == list(map(str, numbers))
+
+
 def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
     html = drawn(root, "causes")
     assert f"item in every round: waits {units.percent(0.3)} of a step" in html

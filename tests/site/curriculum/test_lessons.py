@@ -53,7 +53,7 @@ def test_a_day_has_its_place_its_time_and_tomorrow(tmp_path):
     html = built.read("curriculum/day_02/index.html")
     above = re.search(r'<p class="day-of".*?</p>\s*<h1', html)[0]
     assert "Phase I · " in above and '<a href="../week_1/">Week 1</a>' in above
-    assert "Day 2 of 70 · 2.5 hours" in above
+    assert "Day 2 of 70 · up to 2.5 hours" in above
     spent = re.search(r'<ol class="spent".*?</ol>', html)[0]
     assert re.findall(r'flex-grow:(\d+)"><a href="#([\w-]+)">(\w+) <b>\1</b>', spent) == [
         ("10", "what-do-you-remember", "recall"),

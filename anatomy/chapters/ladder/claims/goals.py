@@ -28,40 +28,30 @@ AS_FAR = 1.1
 LOSS_NO_WORSE = 2**-8
 
 
-def _share_goal(width: int, least: float):
-    """`claim` of the share of the best matmul that the best bf16 rung is to reach at a width."""
-    number = f"{100 * least:.0f} %"
-    return claim(
-        NEEDS[width],
-        statement=f"At width {width} the best bf16 rung reaches {number} or more of the card's "
-        "best bf16 matmul in the same run.",
-        number=number,
-        claimed=(least, 1.0),
-        unit="share",
-        **GOAL,
-    )
-
-
-@_share_goal(4096, 0.85)
+@claim(NEEDS[4096], number="85 %", claimed=(0.85, 1.0), unit="share", **GOAL)
 def ladder_goal_at_4096(table: Table) -> Finding:
-    """TFLOP/s of the fastest bf16 rung over those of the fastest matmul, at width 4096."""
+    """At width 4096 the best bf16 rung reaches 85 % or more of the card's best bf16 matmul in the
+    same run.
+
+    TFLOP/s of the fastest bf16 rung over those of the fastest matmul, at width 4096."""
     return _of_ceiling(table, 0.85)
 
 
-@_share_goal(1024, 0.65)
+@claim(NEEDS[1024], number="65 %", claimed=(0.65, 1.0), unit="share", **GOAL)
 def ladder_goal_at_1024(table: Table) -> Finding:
-    """TFLOP/s of the fastest bf16 rung over those of the fastest matmul, at width 1024."""
+    """At width 1024 the best bf16 rung reaches 65 % or more of the card's best bf16 matmul in the
+    same run.
+
+    TFLOP/s of the fastest bf16 rung over those of the fastest matmul, at width 1024."""
     return _of_ceiling(table, 0.65)
 
 
-@claim(
-    *NEEDS.values(),
-    statement="FP8 in PyTorch and Triton is faster than Transformer Engine's own layer under its "
-    "best recipe, in the same run, at an equal error of loss and gradients.",
-    **(GOAL | {"place": REWORDED}),
-)
+@claim(*NEEDS.values(), **GOAL | {"place": REWORDED})
 def ladder_goal_beyond_engine(*tables: Table) -> Finding:
-    """The fastest way of rung 5 in FP8 with no larger error, over the fastest recipe of rung 4."""
+    """FP8 in PyTorch and Triton is faster than Transformer Engine's own layer under its best
+    recipe, in the same run, at an equal error of loss and gradients.
+
+    The fastest way of rung 5 in FP8 with no larger error, over the fastest recipe of rung 4."""
     cases = Cases()
     for table in tables:
         width = table.params["width"]

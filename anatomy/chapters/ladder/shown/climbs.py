@@ -22,6 +22,7 @@ INTERVAL = "95% interval, drawn where wide"
 BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
+APART = 8.0  # pixels between two limits that can be told apart
 NEAR = 1.5  # the axis is drawn out to a tick that lies no farther before the shortest time
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
@@ -85,7 +86,7 @@ def _step(row: Row, view: View, size: float) -> Step:
         time=row["median_s"] / size,
         low=row["low_s"] / size,
         high=row["high_s"] / size,
-        text=_digits(row, size),
+        text=digits(row, size),
         start=below["median_s"] / size if below else None,
         speed=_speed(over) if below else "",
         verdict=str(over.get("verdict") or "") if below else "",
@@ -117,7 +118,7 @@ def _speed(over: Row) -> str:
     return said.replace("× to", " to").replace("×)", ")")
 
 
-def _digits(row: Row, size: float) -> str:
+def digits(row: Row, size: float) -> str:
     """A time in units of `size`, with the digits that its interval pays for, three at most."""
     ends = (row[name] / size for name in ("median_s", "low_s", "high_s"))
     return units.ratio(*ends, most=units.PLAIN_DIGITS).removesuffix("×")
@@ -196,10 +197,14 @@ def _grid(
             x = axis.at(tick)
             sheet.line((x, top), (x, bottom), colour=LINE, thick=1)
             sheet.words(x, bottom + 15, f"{tick:g}", colour=MUTED, size=11, anchor="middle")
-    for at, (name, least) in enumerate(sorted(limits.items(), key=lambda each: each[1])):
-        x, line = axis.at(least), top - 6 - 14 * (len(limits) - 1 - at)
+    texts: dict[float, str] = {}  # of limits that lie on each other, one label
+    for name, least in sorted(limits.items(), key=lambda each: each[1]):
+        x, text = axis.at(least), f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)}"
+        near = next((other for other in texts if x - other < APART), x)
+        texts[near] = f"{texts[near]}, {text}" if near in texts else text
+    for at, (x, text) in enumerate(texts.items()):
+        line, text = top - 6 - 14 * (len(texts) - 1 - at), f"{text} {unit}"
         sheet.line((x, line + 4), (x, bottom), colour=MUTED, thick=1.4, dashed=True)
-        text = f"{CAPITALS.get(name, name)} limit {units.significant(least, 2)} {unit}"
         left = min(x - 4, sheet.width - canvas.wide(text, 11))
         sheet.box(left, line - 9, canvas.wide(text, 11), 12, fill=PAPER, round_=0)
         sheet.words(left, line, text, colour=MUTED, size=11)
@@ -234,16 +239,22 @@ def _one(sheet: Canvas, step: Step, axis: Axis, top: float, desk: bool) -> None:
     if step.speed:
         after = x + 9 + wide + 4 if slower else max(x + 9, (start or x) + 7)
         speed, end = step.speed, sheet.width - (SHARES if desk and step.share else 0)
-        if after + canvas.wide(speed, 11) > end:  # its interval is in the table as well
+        whole, bar = canvas.wide(speed, 11), abs((start or x) - x)
+        before = (start or x) - 8 if slower else x - 14 - wide  # a phone has room there, or on it
+        elsewhere = not desk and (before > whole or (bar > whole + 24 and not slower))
+        if after + whole > end and not elsewhere:  # the table has its interval as well
             speed = speed.split(" (")[0]
         room = canvas.wide(speed, 11)
         colour = BAD if slower else MUTED
         if not desk and after + room > sheet.width:
             ink = BAD if slower else INK  # it stands on the bar, or where that is short before it
             end = (start or x) - 8
-            if not slower and end - room < x + 9:
-                end = x - 14 - wide
+            if slower or end - room < x + 9:
+                end = before
                 _paper(sheet, end - room, y - 9, room)
+            else:  # a limit's line shows through the bar
+                sheet.box(end - room, y - 8, room, 16, fill=PAPER, round_=0)
+                sheet.box(end - room, y - 8, room, 16, fill=GOOD, opacity=0.24, round_=0)
             sheet.words(end, y + 4, speed, colour=ink, size=11, anchor="end")
         else:
             _paper(sheet, after - 1, y - 9, room)

@@ -9,7 +9,6 @@ from anatomy.chapters.ladder.shown import tables as ladder_tables
 from anatomy.chapters.ladder.shown.tables import View
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.judge import rows
 from anatomy.judge.rows import Row
 from anatomy.record.showing import current, selectors
 from anatomy.table import units
@@ -22,7 +21,7 @@ SHOWN = (
     *("4 current", "4 current in a graph", "5 bf16", "5 fp8 delayed"),
 )
 # From the limit to a step, in the order of the colours that the parts of a step have.
-OVER = ("matmuls over it", "attention over it", "other kernels", "the limit", "no kernel")
+OVER = ("the limit", "matmuls beyond it", "attention beyond it", "other kernels", "no kernel")
 # Those whose parts are drawn beside each other: no bar is many times as long as the next.
 PARTED = tuple(way for way in SHOWN if way not in ("0 fp32", "4 current"))
 
@@ -105,7 +104,7 @@ def _limit(view: View) -> str:
     known = [row for row, _ in drawn]
     twin = ladder_tables.listed(columns, known, "From the limit to the step")
     left_out = ladder_tables.absent(row for row in view.table if row not in known)
-    return _stacked(drawn, list(OVER)) + _misfit(known) + left_out + figures.twin(twin)
+    return _stacked(drawn, list(OVER), limit=True) + _misfit(known) + left_out + figures.twin(twin)
 
 
 def _misfit(drawn: Iterable[Row]) -> str:
@@ -123,8 +122,14 @@ def _misfit(drawn: Iterable[Row]) -> str:
     )
 
 
-def _stacked(drawn: Sequence[tuple[Row, Sequence[tuple[str, float]]]], kinds: list[str]) -> str:
-    """A bar for each row of its parts, a tick at its step's time; `kinds` in order of colour."""
+def _stacked(
+    drawn: Sequence[tuple[Row, Sequence[tuple[str, float]]]],
+    kinds: list[str],
+    *,
+    limit: bool = False,
+) -> str:
+    """A bar for each row of its parts, a tick at its step's time; `kinds` in order of colour, of
+    which the first may be a `limit`."""
     one, unit = tables.time_unit([max(row["median_s"] for row, _ in drawn)])
     timed = rungs.timed(drawn[0][0])
     bars, ends = [], []
@@ -138,17 +143,14 @@ def _stacked(drawn: Sequence[tuple[Row, Sequence[tuple[str, float]]]], kinds: li
             bar = {"label": label, "kind": kind, "share": share, "hover": hover}
             bars.append(bar | {"start": reached / one, "end": (reached + seconds) / one})
             reached += seconds
-        reach, text = (
-            max(reached, row["median_s"]),
-            rows.printed(row, "median_s", units.PLAIN_DIGITS),
-        )
+        reach, text = max(reached, row["median_s"]), f"{climbs.digits(row, one)} {unit}"
         tick = {"label": label, "value": row["median_s"] / one, "reach": reach / one}
         ends.append(tick | {"text": text})
     label = (
         f"Bars of {', '.join(rungs.in_words(row) for row, _ in drawn)}, made of the time in "
         f"{', '.join(kinds)}. The table under them has the figures."
     )
-    drawing = svg.Drawing("stacks.parts", (bars, ends, kinds, f"{unit} a {timed}"))
+    drawing = svg.Drawing("stacks.parts", (bars, ends, kinds, f"{unit} a {timed}", limit))
     return svg.chart([(f"Time of a {timed}, {unit}", drawing)], label)
 
 

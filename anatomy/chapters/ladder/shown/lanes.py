@@ -12,6 +12,10 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 
 MOST_DRAWN, LEAST = 48, 5.0  # kernels of a lane, and pixels of one with its gap
+NOTE = (
+    "A stroke is a kernel or several, drawn evenly: when each ran is not recorded. Launching was "
+    "timed at another moment than the {timed}, so the two need not agree."
+)
 
 
 def lanes(
@@ -54,6 +58,9 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         room = sheet.width - lanes.left
         sheet.paragraph(lanes.left, y + 2 * LANE + 11, room, _said(row), colour=MUTED, size=11)
     lanes.axis(sheet.height + 6)
+    note = NOTE.format(timed=rungs.timed(table[0]))
+    sheet.paragraph(0, sheet.height + 16, sheet.width, note, colour=MUTED, size=11)
+    sheet.space(2)
 
 
 def _said(row: Row) -> str:

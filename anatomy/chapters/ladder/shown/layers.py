@@ -38,7 +38,10 @@ TENSOR_CORES = ("TF32", "bf16", "FP8")
 HEIGHT, GAP, INSET = 28.0, 4.0, 6.0  # pixels: of a kernel, between two, and beside the first
 SLIVER = 8.0  # pixels: a cast, in the cell of the matmul that it is for
 BAR = 13.0  # pixels: how high the bar of times is
-NOTE = "A box is a kernel, however long it runs. Bars are the time of a whole step, on one scale."
+NOTE = (
+    "A box is a kernel, however long it runs. Bars, on one scale, are a whole step: forward and "
+    "backward pass of {layers:g} layers, {batch:g} × {sequence:g} tokens, no optimizer."
+)
 DESK, CELLS = 500, {True: 9, False: 5}  # a wider sheet is a desk's; boxes in a line, by that
 
 
@@ -135,7 +138,7 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         if rungs.as_graph(row):
             sheet.box(0.5, top - 5, sheet.width - 1, bottom - top + 2, edge=INK, dashed=True)
         top = _times(sheet, row, bottom + 2, sheet.width / longest) + 24
-    sheet.paragraph(0, top - 2, sheet.width, NOTE, colour=MUTED, size=11)
+    sheet.paragraph(0, top - 2, sheet.width, NOTE.format(**table[0]), colour=MUTED, size=11)
     sheet.space(2)  # the edge of the last
 
 

@@ -191,8 +191,8 @@ def over_the_limit(
     attention = best * row["sequence"] / (6 * row["width"] + row["sequence"])
     return [
         ("the limit", best),
-        ("matmuls over it", row["product_s"] - (best - attention)),
-        ("attention over it", row["attention_s"] - attention),
+        ("matmuls beyond it", row["product_s"] - (best - attention)),
+        ("attention beyond it", row["attention_s"] - attention),
         ("other kernels", row["pointwise_s"] + row["other_s"]),
         ("no kernel", row["gap_s"]),
     ]

@@ -84,13 +84,12 @@ def measure_first(costs: Table) -> Finding:
 
 
 @claim(
-    COSTS,
-    statement="To read the loss of the step before costs a loop less time than to read this one's.",
-    topic="sync points",
-    measures="time of a step with a late readback / with one at once",
+    COSTS, topic="sync points", measures="time of a step with a late readback / with one at once"
 )
 def late_readback_costs_less(costs: Table) -> Finding:
-    """Block by block, a step that reads the value of the step before is quicker, in every loop."""
+    """To read the loss of the step before costs a loop less time than to read this one's.
+
+    Block by block, a step that reads the value of the step before is quicker, in every loop."""
     cases = Cases()
     for row in beginning(costs, "step ", LATE):
         pace = f"steps whose pace the {row.get('bound_by')} sets"

@@ -228,7 +228,7 @@ def drawn(root, monkeypatch, part: str, **options) -> list[tuple]:
 
 
 def test_bars_are_stacked_without_a_hole_up_to_the_step(root, monkeypatch):
-    ((bars, ends, kinds, _),) = drawn(root, monkeypatch, "time")
+    ((bars, ends, kinds, *_),) = drawn(root, monkeypatch, "time")
     for end in ends:
         mine = [bar for bar in bars if bar["label"] == end["label"]]
         assert [bar["kind"] for bar in mine] == kinds and mine[0]["start"] == 0
