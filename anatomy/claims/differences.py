@@ -89,12 +89,13 @@ def compared(old: Side, new: Side, page: Showing | None = None) -> Compared:
 
 
 def judged(side: Side, page: Showing | None = None) -> dict[str, Result]:
-    """Every claim that has a verdict from one machine's own recordings, by its id; a `page` of the
-    same recordings shares what it has read."""
+    """Every claim that one machine's own recordings decide or leave open, by its id, and none that
+    can't be measured on it; a `page` of the same recordings shares what it has read."""
     found = ledger.results(page or Showing(side.root, side.machine), [side.machine])
     # One that was judged on another machine's says nothing of this one.
     own = (each for each in found if each.machine == side.machine)
-    return {each.claim.name: each for each in own if each.word in claims.WORDS}
+    words = set(claims.WORDS) - {claims.NOT_MEASURABLE}
+    return {each.claim.name: each for each in own if each.word in words}
 
 
 def differing(old: Mapping[str, Result], new: Mapping[str, Result]) -> list[Difference]:

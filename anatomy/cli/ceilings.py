@@ -116,7 +116,7 @@ def _cache(found: list[Row]) -> Iterator[Table | str]:
     for step in curves.steps(found):
         ends = [row and units.rate(curves.rate(row), "B/s") for row in (step.cache, step.memory)]
         lines.append((step.op, *ends, step.knee_bytes and units.byte_count(step.knee_bytes)))
-    heads = ("bandwidth", "#best within the cache", "#from memory", "#half of the step at")
+    heads = ("bandwidth", "#best within the cache", "#from memory", "#halfway down at")
     yield table(heads, lines, f"\nCache of {size}, back-to-back calls")
 
 

@@ -43,7 +43,7 @@ def test_while_pages_are_collected_nothing_is_shown(root):
 def test_the_answer_counts_what_differs(root):
     text = shown("answer", root)
     assert "On the Toy GPU copies" in text and "as on the Other GPU" in text
-    assert "turned round" in text
+    assert "of them the opposite one" in text
     sentences = text.split(". ")
     numbers = [len(re.findall(r"\b\d[\d.]*×?(?= )", each)) for each in sentences]
     assert len(sentences) == 3 and max(numbers) <= 3, "no more are read at a glance"

@@ -69,8 +69,8 @@ def test_a_median_that_is_right_does_not_hide_single_cases():
     right = result((2.0, 2.0), 2.0, 1.9, 2.2, cases=9)
     high = result((2.0, 4.0), 3.0, 1.9, 8.1, cases=9)
     low = result((2.0, 4.0), 3.0, 0.9, 4.0, cases=9)
-    assert "0 of those 1 numbers are off" in said(right)
-    assert "2 of those 3 numbers are off" in said(right, high, low)
+    assert "0 of these 1 are off" in said(right)
+    assert "2 of these 3 are off" in said(right, high, low)
 
 
 def test_only_inherited_numbers_of_this_machine_are_counted():

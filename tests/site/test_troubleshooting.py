@@ -61,7 +61,7 @@ def _(monkeypatch, tmp_path):
     return without_cuda(monkeypatch, None)
 
 
-@way("The driver is too old")
+@way("The driver is missing or too old")
 def _(monkeypatch, tmp_path):
     return without_cuda(monkeypatch, "13.0")
 

@@ -13,7 +13,7 @@ CHEAP = 10  # times cheaper, at the least, for it to matter which
 NOTHING = 2**16  # bytes of a kept loss: a few scalars, each in a block of its own
 
 
-@claim(COSTS, topic="memory")
+@claim(COSTS, topic="allocator")
 def cached_blocks_are_cheap(costs: Table) -> Finding:
     """A block from PyTorch's cache costs a tenth of one from the driver, or less.
 
@@ -33,7 +33,7 @@ def _last(pattern: Table, way: str) -> Row:
     return row
 
 
-@claim(PATTERN, topic="memory")
+@claim(PATTERN, topic="allocator")
 def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
     """A block can find no room although more than its size is free.
 
@@ -44,7 +44,7 @@ def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
     return answer(not row["found_room"], f"{said}in one piece: {_outcome(row)}.")
 
 
-@claim(PATTERN, topic="memory")
+@claim(PATTERN, topic="allocator")
 def expandable_segments_find_room(pattern: Table) -> Finding:
     """With expandable segments the same block finds room.
 
@@ -58,7 +58,7 @@ def _outcome(row: Row) -> str:
     return "there was room" if row["found_room"] else "out of memory"
 
 
-@claim(STEP, topic="memory")
+@claim(STEP, topic="allocator")
 def backward_holds_the_most(step: Table) -> Finding:
     """A training step holds the most where its backward pass begins.
 
@@ -69,7 +69,7 @@ def backward_holds_the_most(step: Table) -> Finding:
     return answer(max(most, key=most.get) == "backward", f"At most held in {told}.")
 
 
-@claim(LOSSES, topic="memory")
+@claim(LOSSES, topic="allocator")
 def kept_losses_hold_activations(losses: Table) -> Finding:
     """A kept loss holds its batch's activations, unless backward() has freed them.
 

@@ -10,7 +10,8 @@ from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, Canvas
 from anatomy.table import units
 
 ROW, HEAD = 17.0, 30.0  # pixels: of an interval, and of the heading over those of a quantity
-FARTHEST = 0.06  # what lies farther from the record, as a share of it, ends in an arrow
+FARTHEST = 0.06  # what reaches farther from the record, as a share of it, ends in an arrow
+ARROW = 14.0  # pixels that an arrow takes beside the axis
 STEP = 0.02
 
 
@@ -29,11 +30,11 @@ def covered(asked: pd.DataFrame) -> str:
 def _draw(sheet: Canvas, table: pd.DataFrame) -> None:
     """A row for each workload: the interval as a share above or below the record."""
     left = 8 + max(canvas.wide(op, 11) for op in table.op)
-    right = sheet.width - 12
+    right = sheet.width - ARROW - 2
 
     def at(share: float) -> float:
         share = min(max(share, -FARTHEST), FARTHEST)
-        return left + 8 + (share + FARTHEST) / (2 * FARTHEST) * (right - left - 8)
+        return left + ARROW + (share + FARTHEST) / (2 * FARTHEST) * (right - left - ARROW)
 
     _, top = sheet.key(12, {"holds the record": GOOD, "misses it": BAD})
     top += 8
@@ -54,8 +55,9 @@ def _draw(sheet: Canvas, table: pd.DataFrame) -> None:
             told += f"the record {units.seconds(row.truth_s)}"
             wide = max(at(high) - at(low), 3)
             sheet.box(at(low), y - 4, wide, 8, fill=colour, round_=2, told=told)
-            if min(abs(low), abs(high)) > FARTHEST:
-                tip = "→" if low > 0 else "←"
-                sheet.words(at(low) - 8 if low > 0 else at(low) + 8, y + 4, tip, size=11)
+            if low < -FARTHEST:
+                sheet.words(at(-FARTHEST) - 1, y + 4, "←", size=11, anchor="end")
+            if high > FARTHEST:
+                sheet.words(at(FARTHEST) + 1, y + 4, "→", size=11)
             y += ROW
     sheet.space(4)

@@ -17,7 +17,10 @@ from anatomy.table.errors import BadParameter, lookup
 # Verdict on a target -> the chip that has its mark and tone.
 CHIPS = {targets.MET: "holds", targets.NOT_MET: "fails", targets.OPEN: "not recorded"}
 # Part with a chart -> the title of its axis.
-CHARTS = {"spread": "spread, % of the reference", "bias": "figure above the reference, %"}
+CHARTS = {
+    "spread": "spread, % of the record",
+    "bias": "figure above the record, % (log scale beyond 1)",
+}
 _judged: dict[tuple[str, ...], Contest] = {}
 
 

@@ -18,6 +18,7 @@ STEP = 0.01  # of the axis of ratios
 # Orders of the three in the blocks of one process, as `compare` has them by default; a test holds
 # them against `measure.blocks`, which needs torch.
 ORDERS = ((0, 2, 1), (2, 0, 1), (1, 2, 0), (0, 1, 2), (1, 0, 2), (2, 1, 0))
+LETTERS = "abcd"  # under each interval, and before what is said of it
 PLOT, TALL = 120.0, 186.0  # pixels: height of the plot of ratios, on a phone and on a desk
 
 
@@ -133,17 +134,18 @@ def _told(trio: Trio) -> list[tuple[str, Row]]:
     return [
         ("now ", trio.now),
         ("on another day, card and host ", trio.before),
-        ("both, and what a further host may add ", trio.variant),
+        ("all, and what a further host may add ", trio.variant),
     ]
 
 
 def _lines(trio: Trio) -> list[tuple[str, Row]]:
     """What stands over each interval, as they stand from the left."""
     name = trio.variant["variant"]
-    several = [f"{name}, now:", "another day and host:", "on these pages:"]
-    heads = several if trio.now else [f"{name}:"]
-    told = zip(heads, (row for _, row in _told(trio)), strict=True)
-    return [("control / control", trio.again), *told]
+    several = [f"{name}, now:", "an earlier day:", "on these pages:"]
+    heads = ["control / control", *(several if trio.now else [f"{name}:"])]
+    told = [trio.again, *(row for _, row in _told(trio))]
+    lettered = (f"{letter}. {head}" for letter, head in zip(LETTERS, heads, strict=False))
+    return list(zip(lettered, told, strict=True))
 
 
 def _legend(sheet: Canvas, trio: Trio, y: float) -> float:
@@ -220,9 +222,10 @@ def _plot(sheet: Canvas, trio: Trio, left: float, right: float, top: float) -> f
         ends = [at(row[name]) for name in ("ratio_low", "ratio_high")]
         sheet.line(*((x, y) for y in ends), colour=look["edge"], thick=3)
         sheet.box(x - 4.5, at(row["ratio"]) - 4.5, 9, 9, round_=4.5, **look)
+        sheet.words(x, top + tall_plot + 12, first[0], size=11, anchor="middle", colour=MUTED)
         if sheet.width > 500:
             _say(sheet, right + 80, top + 10 + 49 * number, 15, row, first)
-    return top + tall_plot
+    return top + tall_plot + (12 if sheet.width < 500 else 0)
 
 
 def _say(sheet: Canvas, x: float, y: float, step: float, row: Row, first: str) -> None:

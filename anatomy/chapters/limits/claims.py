@@ -46,4 +46,6 @@ def sync_adds_up_to_10_ms(floors: Table, bench: Table) -> Finding:
         with cases.at(wait=row["variant"]) as case:
             time = time_of(row)
             case(time.within(0.1e-3, 10e-3), time, f"{row['variant']} {time.text}")
-    return cases.possible(f"With nothing else pending: {cases.said()}.")
+    return cases.possible(
+        f"With nothing else pending: {cases.said()}. Of these, printing also formats the value."
+    )

@@ -10,7 +10,7 @@ LEAST = 1e-5  # of a stray: samples have five digits
 ONE, AFTER, IN_TURN = "one sample each", "one after the other", "in turn"
 
 
-@claim(WAYS, topic="measuring")
+@claim(WAYS, topic="method")
 def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
     """A host clock without a wait times the asking: half of a GEMM's time or less.
 
@@ -19,7 +19,7 @@ def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
     return answer(over.at_most(0.5), seen, over)
 
 
-@claim(WAYS, topic="measuring")
+@claim(WAYS, topic="method")
 def events_alone_time_the_host(ways: Table) -> Finding:
     """A pair of events around one short call times the CPU: 1.5 times the kernel or more.
 
@@ -29,7 +29,7 @@ def events_alone_time_the_host(ways: Table) -> Finding:
     return answer(over.at_least(1.5), seen, over)
 
 
-@claim(WAYS, topic="measuring")
+@claim(WAYS, topic="method")
 def without_a_flush_copies_look_faster(ways: Table) -> Finding:
     """A copy that fits the L2 cache comes out faster without a flush.
 
@@ -38,7 +38,7 @@ def without_a_flush_copies_look_faster(ways: Table) -> Finding:
     return answer(over.at_most(1.0), seen, over)
 
 
-@claim(WAYS, topic="measuring")
+@claim(WAYS, topic="method")
 def zeros_are_faster(ways: Table) -> Finding:
     """A GEMM of zeros comes out a twentieth faster or more than one of random numbers.
 
@@ -51,7 +51,7 @@ def _stray(equals: Table, op: str, way: str) -> float:
     return known(equals.row(way, op=op), "stray", "too few samples were taken")
 
 
-@claim(EQUALS, topic="measuring")
+@claim(EQUALS, topic="method")
 def single_samples_differ_by_a_percent(equals: Table) -> Finding:
     """One sample of each makes two equals differ by 1 % or more in a twentieth of cases.
 
@@ -65,7 +65,7 @@ def single_samples_differ_by_a_percent(equals: Table) -> Finding:
     return cases.finding(f"95 % of pairs differ by at most: {cases.said()}.")
 
 
-@claim(EQUALS, topic="measuring")
+@claim(EQUALS, topic="method")
 def in_turn_equals_differ_less(equals: Table) -> Finding:
     """Of as many samples, equals taken in turn differ less than one after the other.
 

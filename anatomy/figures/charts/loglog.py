@@ -22,12 +22,10 @@ VERDICTS = {
 CLAIM = 19  # pixels of a claim's row
 HEIGHT = 260  # pixels of a plot of ratios
 TOGETHER = (9, 4)  # pixels across and down from mark to mark: nearer ones share a label
-CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 EDGE = 15  # pixels from the name of an edge to that of the next
 FREE = 8  # times: where no other edge is nearer on its right, a name stands there
 RIGHT = {"align": "right", "dx": -4}
 COUNTED = 10  # so many whole numbers in a row are a count, and lie evenly along an axis
-LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
 # Vega names a size in bytes as a power of two.
 BYTES = (
     "datum.value < 1048576 ? format(datum.value / 1024, 'd') + ' KiB' : "
@@ -121,7 +119,7 @@ def roofline(
     highest = max(grammar.ends_of(roofs, "peak"))
     along, words = _slopes(slopes, (left, highest), plane, (x, y))
     # At the right end of a roof nothing else is in the way of its words.
-    said = _labels(roofs, plane, short=width <= DESK, marked=bool(points))
+    said = tradeoffs.roof_labels(roofs, plane, points, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
     calls = []
     if points:
@@ -160,7 +158,9 @@ def _slopes(slopes, ends, plane: Plane, axes) -> tuple[list[alt.Chart], list[lab
         corner = {"at": highest / each["bandwidth"], "value": highest}
         line = grammar.on([{"at": left, "value": left * each["bandwidth"]}, corner], x=x, y=y)
         how = {"strokeDash": [4, 3]} if number else {"strokeWidth": 1.8}
-        turned, taken = labels.along(*spot, each["name"], 5 + LINE * (len(slopes) - 1 - number))
+        turned, taken = labels.along(
+            *spot, each["name"], 5 + tradeoffs.LINE * (len(slopes) - 1 - number)
+        )
         name = grammar.on([middle | {"text": each["name"]}], x=x, y=y)
         drawn += [
             line.mark_line(color=MUTED, **how),
@@ -179,12 +179,9 @@ def _trails(trails: Data, axes, *, names: bool) -> list[alt.Chart]:
         hollow = mark.mark_point(filled=False, size=55, color=grammar.TEXT, strokeWidth=1.6)
         layers += [line, hollow]
         if names:
-            words = {
-                "at": (each["at"] * each["from"]) ** 0.5,
-                "text": "← by the bytes that it moves",
-            }
-            name = grammar.on([each | words], x=x, y=y)
-            layers.append(grammar.words(name, how={"color": MUTED, "dy": -7}))
+            name = grammar.on([each | {"text": "by bytes moved"}], x=x, y=y)
+            beside = {"color": MUTED, "align": "left", "dx": 8, "dy": -7}
+            layers.append(grammar.words(name, how=beside))
     return layers
 
 
@@ -357,33 +354,6 @@ def powers_of_ten(low: float, high: float) -> list[float]:
     """From `low` to `high`."""
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
-
-
-def _labels(roofs: Data, plane: Plane, *, short: bool, marked: bool) -> list[dict[str, Any]]:
-    """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
-    name alone; roofs too close for two lines of text share one. What would reach to the corner says
-    less. Where there are marks, for which it would be in the way, no rate; in `short` nothing: the
-    legend has the colours."""
-    if short and marked:
-        return []
-    shared: list[list[dict[str, Any]]] = []
-    for roof in sorted(roofs, key=lambda each: -each["peak"]):
-        level = plane.pixels(roof["ridge"], roof["peak"])[1]
-        if shared and level - plane.pixels(roof["ridge"], shared[-1][0]["peak"])[1] < LINE:
-            shared[-1].append(roof)
-        else:
-            shared.append([roof])
-    found = []
-    for level in shared:
-        names = ", ".join(each["series"] for each in level)
-        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
-        whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
-        peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
-        room = plane.size[0] - plane.pixels(last, peak)[0] - CORNER
-        said = [] if short else [*([] if marked else [*whole, f"{corners} FLOP/B"]), corners]
-        fitting = (text for text in said if labels.width(text) <= room)
-        found.append({"value": peak, "text": next(fitting, names)})
-    return found
 
 
 def _numeric(ticks: Ticks) -> bool:

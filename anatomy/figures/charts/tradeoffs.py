@@ -19,6 +19,8 @@ CAP = 7  # pixels: the ends of an interval
 CLOSE = 12  # pixels: marks of one variant no farther apart share their label
 OVER = 8  # pixels: marks of several variants no farther apart have theirs side by side
 Labels = Sequence[labels.Label]
+CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
+LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
 
 
 @dataclass(frozen=True)
@@ -191,3 +193,33 @@ def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
     (across, down), (right, bottom) = plane.pixels(1.0, 1.0), plane.size
     taken += [(0.0, down, right, down), (across, 0.0, across, bottom)]
     return labels.placed(wanted, bars, taken, plane.size)
+
+
+def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list[dict[str, Any]]:
+    """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
+    name alone; roofs too close for two lines of text share one. What would reach to the corner, or
+    to the mark of a point, says less. In `short` nothing stands beside marks: the legend has the
+    colours."""
+    if short and points:
+        return []
+    shared: list[list[dict[str, Any]]] = []
+    for roof in sorted(roofs, key=lambda each: -each["peak"]):
+        level = plane.pixels(roof["ridge"], roof["peak"])[1]
+        if shared and level - plane.pixels(roof["ridge"], shared[-1][0]["peak"])[1] < LINE:
+            shared[-1].append(roof)
+        else:
+            shared.append([roof])
+    found = []
+    for level in shared:
+        names = ", ".join(each["series"] for each in level)
+        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
+        whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
+        peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
+        marks = (plane.pixels(point["at"], point["value"]) for point in points)
+        height = plane.pixels(last, peak)[1]
+        near = [x + CORNER for x, y in marks if height - LINE - CORNER < y < height + CORNER / 2]
+        room = plane.size[0] - max(plane.pixels(last, peak)[0] + CORNER, *near, 0)
+        said = [] if short else [*whole, f"{corners} FLOP/B", corners]
+        fitting = (text for text in said if labels.width(text) <= room)
+        found.append({"value": peak, "text": next(fitting, names)})
+    return found

@@ -20,7 +20,7 @@ SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
 WORDS = (SAME, OTHER, TURNED)
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
-PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "not known"}
+PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "unknown"}
 MOST = 0.95  # share of ratios that the band of a panel holds
 
 
@@ -75,14 +75,25 @@ def said(found: Compared) -> str:
             half, most = (units.percent(within(mine, share) - 1, 2) for share in (0.5, MOST))
             share = units.percent(MOST, 2)
             sentences.append(f"Of {title} ratios half differ by {half} at most, {share} by {most}.")
+    turned = [_turned(each) for each in several if word(each) == TURNED]
+    sentences.append(f"Turned round from faster to slower or back: {'; '.join(turned) or 'none'}.")
     return " ".join(sentences)
+
+
+def _turned(each: Figure) -> str:
+    """A ratio that is turned round, with what it is on both machines."""
+    both = (units.ratio(i.median, i.low, i.high) for i in (each.shift.old, each.shift.new))
+    row = each.shift.row
+    return f"{tables.code(', '.join((row['op'], row['variant'])))}, {' → '.join(both)}"
 
 
 def drawn(found: Compared) -> str:
     """The chart, a panel for each pace, with a table of the same by experiment."""
     several = ratios(found)
     one, other = names(found)
-    titles = f"on the {one}", f"times that, on the {other}"
+    short = [name.partition(" ")[0] for name in (one, other)]  # a panel is narrow
+    short = short if short[0] != short[1] else [one, other]
+    titles = f"ratio on the {short[0]}", f"ratio on the {short[1]} / on the {short[0]}"
     there = [each for each in WORDS if counts(several)[each]]
     farthest = within(several, 1.0) if several else 1.0
     panels = []

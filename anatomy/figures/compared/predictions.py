@@ -26,6 +26,7 @@ SPAN = (0.05, 0.95)
 # A row is near its limit where it reaches such a share of it on both machines; what is above has
 # its data in a cache.
 NEAR = (0.8, 1.02)
+BEYOND = 1.3  # times the farthest mark: there an interval of what is predicted is cut off
 ROW, WIDEST = 24.0, 32.0  # pixels: of a limit in the picture, and of a tick's name
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 2, 3, 5, 10)
 
@@ -66,6 +67,10 @@ def _draw(sheet: Canvas, lines: Sequence[Line], title: str) -> None:
         *(shifts.middle(_shifts(line.every)) for line in lines),
     ]
     ends += [line.predicted.median for line in lines]
+    least, most = min(ends) / BEYOND, max(ends) * BEYOND  # of an interval that goes on further
+    intervals = [line.predicted for line in lines]
+    reaches = [[min(max(x, least), most) for x in (i.low, i.high)] for i in intervals]
+    ends += [x for reach in reaches for x in reach]
     low, high = log(min(ends)) - 0.03, log(max(ends)) + 0.03
     left = 8 + max(canvas.wide(line.name, 11.5) for line in lines)
     room = sheet.width - left - 16
@@ -83,7 +88,7 @@ def _draw(sheet: Canvas, lines: Sequence[Line], title: str) -> None:
         if at(tick) - last > WIDEST:
             last = at(tick)
             sheet.words(last, bottom + 14, f"{tick:g}×", size=11, anchor="middle", colour=MUTED)
-    for number, (line, span) in enumerate(zip(lines, spans, strict=True)):
+    for number, (line, span, reach) in enumerate(zip(lines, spans, reaches, strict=True)):
         y = top + ROW * (number + 0.5)
         sheet.words(left, y + 4, line.name, size=11.5, anchor="end")
         told = f"{line.name}: {len(line.near)} rows near it, {len(line.every)} in all"
@@ -94,6 +99,8 @@ def _draw(sheet: Canvas, lines: Sequence[Line], title: str) -> None:
         sheet.box(middle - 4.5, y - 4.5, 9, 9, fill=GOOD, round_=4.5, told=told)
         where = at(line.predicted.median)
         sheet.line((where, y - 9), (where, y + 9), colour=INK, thick=2)
+        if reach[0] < reach[1]:
+            sheet.line(*((at(x), y - 6) for x in reach), colour=INK, thick=1.2)
     sheet.words(sheet.width - 2, bottom + 30, title, size=11, anchor="end", colour=MUTED)
 
 
@@ -130,7 +137,8 @@ def _table(found: Compared, lines: Sequence[Line]) -> str:
             text = units.ratio_range(over.median, over.low, over.high)
         cells.append([escape(line.name), *line.ends, tables.lighter(text), *said])
     heads = ("limit", *(f"#{each}" for each in agreement.names(found)), "#predicted")
-    heads += ("#measured near it", "#most of them", "#rows", "#all rows")
+    most = f"#{units.percent(SPAN[1] - SPAN[0], 2)} of them"
+    heads += ("#measured near it", most, "#rows", "#all rows")
     return tables.listed(heads, cells, "Limits and what follows from them")
 
 
@@ -138,15 +146,19 @@ def answer(found: Compared) -> str:
     """How fast the machine shown is at best, beside the other, in a sentence or two."""
     mine, theirs = _ceilings(found)
     said = []
-    for name, words in (("copy", "copies through HBM run"), ("matmul bf16", "bf16 GEMMs")):
+    here, there = agreement.names(found)
+    for name, words in (("copy", "copies through HBM"), ("matmul bf16", "bf16 GEMMs")):
         if (one := mine.get(name)) and (other := theirs.get(name)):
-            said.append(f"{words} {_beside(one.value / other.value)}")
+            speed = _beside(one.value / other.value)
+            if said:  # what it is held against was said
+                said.append(f"{words} {'equally fast' if speed == 'as fast' else speed}")
+            else:
+                said.append(f"{words} run {speed} as on the {there}")
     if not said:
         return ""
-    here, there = agreement.names(found)
     caches = [size for size in (_cache(found, side) for side in ("old", "new")) if size]
     held = f"Their L2 caches report {' and '.join(caches)}. " if len(caches) == 2 else ""
-    return f"On the {here} {' and '.join(said)} as on the {there}. {held}"
+    return f"On the {here} {', '.join(said)}. {held}"
 
 
 def _cache(found: Compared, side: str) -> str:
@@ -157,7 +169,7 @@ def _cache(found: Compared, side: str) -> str:
 
 
 def _beside(ratio: float) -> str:
-    """A ratio of speeds before `as on`; within a twentieth they are alike."""
+    """A ratio of speeds; within a twentieth they are alike."""
     return "as fast" if abs(ratio - 1) < 0.05 else f"{units.significant(ratio, 2)}× as fast"
 
 

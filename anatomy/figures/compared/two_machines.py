@@ -4,7 +4,7 @@ from collections.abc import Callable
 from html import escape
 from itertools import chain
 
-from anatomy.claims import Result, differences, ledger
+from anatomy.claims import FAILS, HOLDS, Result, differences, ledger
 from anatomy.claims.differences import Compared, Difference
 from anatomy.figures import tables
 from anatomy.figures.compared import agreement, predictions
@@ -74,15 +74,11 @@ def _places(showing: Showing, slug: str) -> set[tuple[str, ...]]:
 
 def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
     """What the limits say, and what differs; the figures under it have more."""
-    turned = agreement.counts(agreement.ratios(found))[agreement.TURNED]
-    differ = len(found.verdicts)
-    turning = (
-        f"{turned} of the ratios {'is' if turned == 1 else 'are'}" if turned else "no ratio is"
-    )
+    opposite = sum({each.old.word, each.new.word} == {HOLDS, FAILS} for each in found.verdicts)
     return (
-        f"{predictions.answer(found)}Of {found.judged} claims judged on both, {differ} "
-        f"{'has' if differ == 1 else 'have'} another verdict there; {turning} turned round "
-        "from faster to slower or back.\n{ .lead }\n"
+        f"{predictions.answer(found)}Of {found.judged} claims judged on both, "
+        f"{len(found.verdicts)} got another verdict there, {opposite or 'none'} of them the "
+        "opposite one.\n{ .lead }\n"
     )
 
 

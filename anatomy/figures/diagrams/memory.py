@@ -68,7 +68,7 @@ def _levels(bandwidth: Recording, transfers: Recording, *, hbm: float | None) ->
         raise BadParameter("no copies within the cache, in memory and from the host are recorded.")
     link = pinned["bytes"] / pinned["median_s"]
     whole = units.rate(curves.rate(copy.cache), "B/s", most=2)
-    l2 = f"each byte more; dark: a whole copy, {whole}"
+    l2 = f"each further byte; dark: a whole copy, {whole}"
     slope = curves.marginals(bandwidth.rows).get("copy")
     more = slope.rate.median if slope else None
     if more is None:
@@ -100,7 +100,8 @@ def _read(
     l2 = Level("L2", "reads by all SMs of the same lines", cached[1], fits["L2"], THIRD)
     if own and own.rate.median < cached[1]:
         itself = units.rate(own.rate.median, "B/s", most=2)
-        what = f"dark: whole calls, {itself}; pale: all SMs read the same lines"
+        what = f"dark: each further byte of PyTorch's reads, {itself}; "
+        what += "pale: all SMs read the same lines"
         l2 = l2._replace(what=what, bytes_per_s=own.rate.median, more=cached[1])
     levels = [row for row in chase.rows if row["op"] == "chase, levels"] if chase else []
     waits = [rows.printed(row, "latency_s") for row in levels if row.get("latency_s")]
@@ -148,11 +149,14 @@ def _bars(sheet: Canvas, levels: list[Level]) -> None:
     for level in levels:
         top = sheet.height + (20 if sheet.height else 12)
         used = sheet.words(0, top, level.name, bold=True)
-        if sheet.width > 500:
-            sheet.words(used + 14, top, level.what, colour=MUTED, size=11)
         if level.fits:
             fits = f"{units.byte_count(level.fits)} fit"
             sheet.words(sheet.width, top, fits, colour=MUTED, size=11, anchor="end")
+        if sheet.width > 500:
+            sheet.words(used + 14, top, level.what, colour=MUTED, size=11)
+        else:  # on a phone under the name, in as many lines as it takes
+            below = sheet.paragraph(0, top + 16, sheet.width, level.what, colour=MUTED, size=11)
+            top = below - 15
         if level.waits:
             sheet.words(sheet.width, top + 22, said + level.waits, bold=True, anchor="end")
         long = (sheet.width - beside) * level.bytes_per_s / most

@@ -89,9 +89,9 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     )
     if several:
         sentence += (
-            " Where there are several cases, such as sizes and formats, their median counts: "
-            f"{single} of those {len(several)} numbers are off by more than a factor of {FAR:g} in "
-            "some case."
+            f" {len(several)} of the {len(here)} have several cases, such as sizes and formats, of "
+            f"which the median counts here; {single} of these {len(several)} are off by more than "
+            f"a factor of {FAR:g} in some case."
         )
     return sentence + "</p>\n"
 

@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from html import escape
+from textwrap import shorten
 
 from anatomy import claims
 from anatomy.claims import Result
@@ -28,6 +29,7 @@ DECIDED = (claims.HOLDS, claims.IN_PART, claims.FAILS)  # one way or the other
 FARTHEST, MOST_NAMED = 5, 10  # claims farthest off: in the list, and in the first chart
 # Recordings that a row links to one by one; more are counted.
 MOST_LINKED = 12
+LABEL = 44  # letters of a statement beside its mark in a chart
 # An interval that reaches 0 has no end on a logarithmic axis: there it ends at this part of it.
 BEYOND = 10
 
@@ -73,10 +75,10 @@ def _answer(showing: Showing, found: Sequence[Result]) -> str:
     decided = sum(counted[word] for word in DECIDED)
     if decided:
         answer = (
-            "Look performance advice for PyTorch up here before you follow it: of "
+            "Look up performance advice for PyTorch here before you follow it: of "
             f"{decided} claims that were decided on the {chart.called(found, machine)}, "
-            f"{counted[claims.HOLDS]} hold, and {counted[claims.IN_PART]} hold only under a "
-            "condition. Measure a number before you plan with it."
+            f"{counted[claims.HOLDS]} hold and {counted[claims.FAILS]} fail; the rest hold only "
+            "under a condition. Measure a number before you plan with it."
         )
     else:
         answer = f"None of {len(here)} claims has a verdict yet."
@@ -250,8 +252,10 @@ def _deviation(result: Result) -> tuple[float | None, str]:
 
 
 def _names(showing: Showing, found: Sequence[Result]) -> str:
-    """The inherited numbers that are farthest off where they can be held against a measured one."""
+    """The inherited numbers that are farthest off where they can be held against a measured one. A
+    claim that holds is about something else than its number, which may be a test's own choice."""
     off = chart.comparable(chart.inherited(showing, found))
+    off = [each for each in off if each.word != claims.HOLDS]
     return _drawn(sorted(off, key=chart.factor, reverse=True)[:MOST_NAMED])
 
 
@@ -281,8 +285,8 @@ def _point(result: Result) -> dict:
     told = f"claimed {claim.number}, measured {seen.text}, {result.word}"
     hover = f"{number} {claim.name} ({result.machine}): {told}"
     mark = {"many": seen.cases > 1, "verdict": result.word, "hover": hover}
-    short = claim.name.replace("-", " ")  # a statement is too long for a phone
-    return shares | mark | {"label": f"{short}, row {number}" if number else short}
+    short = shorten(claim.statement, LABEL, placeholder=" …")  # a whole one is too long for a phone
+    return shares | mark | {"label": f"{short} (row {number})" if number else short}
 
 
 PARTS: dict[str, Callable[[Showing, Sequence[Result]], str]] = {

@@ -184,20 +184,20 @@ def _gpus(one: Machine) -> str:
     return str(one.block["count"]) if (one.block.get("count") or 1) > 1 else ""
 
 
-# What differs most, and what host-bound times follow, first.
+# The GPU, then the host, which host-bound times follow, then what was recorded on them.
 FACTS: dict[str, Callable[[Machine], str]] = {
     "GPUs": _gpus,
     "memory": _block("memory_bytes", units.byte_count),
     "L2 cache": _block("l2_bytes", units.byte_count),
-    "one operation, until its call returns": _launch("host_enqueue"),
-    "the same on each occasion": _occasions,
-    "one operation, from call to call": _launch("step_wall"),
-    "CPU": lambda one: escape(one.cpus) or tables.NONE,
-    "its cores, as the host counts them": lambda one: one.cores or tables.NONE,
     "multiprocessors (SMs)": _block("sm_count"),
     "highest SM clock": _block("max_sm_clock_mhz", "{:g} MHz".format),
     "power limit": _block("power_limit_w", "{:g} W".format),
     "compute capability": _block("capability"),
+    "CPU": lambda one: escape(one.cpus) or tables.NONE,
+    "its cores, as the host counts them": lambda one: one.cores or tables.NONE,
+    "one operation, until its call returns": _launch("host_enqueue"),
+    "the same on each occasion": _occasions,
+    "one operation, from call to call": _launch("step_wall"),
     "driver": lambda one: escape(one.drivers) or tables.NONE,
     "torch": lambda one: escape(one.torch) or tables.NONE,
     "recordings": lambda one: str(one.recordings),

@@ -81,12 +81,12 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
         stated = units.rate(maker.value, maker.unit) if maker else tables.NONE
         clock = sheet.peak_clock_mhz.get(name.removeprefix(machine.MATMUL)) if sheet else None
         read = _clock_of(name, table) if clock and share else None
-        peak = maker.value * read / clock if read else None
+        peak, of = maker.value * read / clock if read else None, ""
         if share and found.unit == "B/s" and (peak := sheet.hbm_bytes_per_s(memory_clock)):
-            read = memory_clock
+            read, of = memory_clock, " (memory)"
         at_clock = units.percent(found.value / peak) if peak else ""
         clocks = [f"{each:.0f} MHz" if each else "" for each in (clock, read)]
-        lines.append([escape(name), here, stated, share, *clocks, at_clock])
+        lines.append([escape(name), here, stated, share, clocks[0], clocks[1] + of, at_clock])
     if not lines:
         return ""
     head = ("ceiling", "#measured here", "#maker's figure", "#reached")
@@ -123,7 +123,7 @@ def _bandwidth(table: Sequence[Row], _: Ceilings) -> str:
     edges = [{"bytes": cache, "name": f"reported: {units.byte_count(cache)}"}]
     knees = [step.knee_bytes for step in curves.steps(table) if step.op == "copy"]
     for knee in filter(None, knees):
-        edges.append({"bytes": knee, "name": f"half of a copy's step: {units.byte_count(knee)}"})
+        edges.append({"bytes": knee, "name": f"a copy is halfway down: {units.byte_count(knee)}"})
     drawn = svg.Drawing("loglog.bandwidth", (points, rules, edges))
     label = "Bandwidth of copy, read and write over working-set size. The tables have the figures."
     picture = svg.chart([("", drawn)], label)
@@ -146,7 +146,7 @@ def _steps(table: Sequence[Row], cache: int) -> str:
         rates = (_rate(step.cache), rate, start, _rate(step.memory))
         lines.append([escape(step.op), *rates, knee])
     rates = ("#best call that fits the cache", "#slope there", "#start and end of a call")
-    head = ("operation", *rates, "#from memory", "#half of the step at")
+    head = ("operation", *rates, "#from memory", "#halfway down at")
     return tables.listed(head, lines, "Plateaus, the rate of a byte more, and knee")
 
 

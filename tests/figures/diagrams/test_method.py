@@ -44,8 +44,8 @@ def test_what_several_occasions_leave_open_stands_beside_this_occasions_verdict(
         table = later.find("worked_example.kernel").recording.rows
     (wide,) = (r for r in table if (r["role"], r["quantity"]) == ("variant", "gpu_cold"))
     for picture in drawn(html):
-        assert ", now:<" in picture and ">another day and host:<" in picture
-        assert ">on these pages:<" in picture
+        assert ", now:<" in picture and ">c. an earlier day:<" in picture
+        assert ">d. on these pages:<" in picture
         assert interleaved._interval(wide) in picture
 
 

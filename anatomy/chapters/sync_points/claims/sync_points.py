@@ -88,7 +88,8 @@ def _time_and_side(product: Row) -> str:
 
 @claim(BENCH)
 def item_includes_pending_work(bench: Table) -> Finding:
-    """Behind each matmul that outlasts its launch, the host is held for 0.9 of it at the least."""
+    """Behind each matmul that outlasts its launch, the host is held for 0.9 of it at the least;
+    how much longer is not asked."""
     cases = Cases()
     for product in products(bench):
         op = f"behind {product['side']}"
