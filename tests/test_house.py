@@ -77,19 +77,16 @@ PRICE = 300, 200
 DEARER = {
     "allocator": (670, 275),
     "capture": (495, 305),
-    "coalescing": (430, 180),
+    "coalescing": (440, 180),
     "dispatch": (430, 190),
     "fusion": (725, 295),  # eleven statements of the ledger among its claims
-    "launches": (365, 210),
-    "memory_ladder": (600, 230),
-    "occupancy": (445, 235),
-    "profiling": (435, 230),
-    "reflection": (
-        555,
-        280,
-    ),  # a map, on a phone too, and a quiz; its experiment is the least of it
-    "roofline": (1170, 350),  # for three days
-    "timing": (485, 200),  # a picture of all samples in order
+    "launches": (375, 215),
+    "memory_ladder": (620, 230),
+    "occupancy": (460, 235),
+    "profiling": (445, 230),
+    "reflection": (555, 280),  # a map, on a phone too, and a quiz
+    "roofline": (1200, 355),  # for three days
+    "timing": (495, 210),  # a picture of all samples in order
 }
 
 
