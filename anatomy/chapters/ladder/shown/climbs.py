@@ -114,7 +114,7 @@ def _speed(over: Row) -> str:
         return ""
     if over["verdict"] == "undecided":
         return "undecided"
-    said = rows.speed_in_words(over)  # `1.7× faster (1.0× to 2.7×)`
+    said = rows.factor_in_words(over)  # `1.7× faster (1.0× to 2.7×)`, and never `13% faster`
     return said.replace("× to", " to").replace("×)", ")")
 
 
