@@ -7,6 +7,8 @@ GRAPH = 'ladder.decoding.decoding."5 bf16".'
 FP32 = 'ladder.training(width=1024, layers=2)."forward and backward"."0 fp32".'
 WIDE = 'ladder.training(width=4096, layers=2, budget_s=30)."forward and backward"."0 fp32".'
 UNFUSED = 'ladder.training(width=2048, layers=2)."forward and backward"."1 amp bf16".'
+BF16 = FP32.replace("0 fp32", "5 bf16")
+WIDE_BF16 = WIDE.replace("0 fp32", "5 bf16")
 MATMULS = 4  # of a layer: of qkv, out, up and down
 
 
@@ -45,18 +47,38 @@ def cache_read(read: float, weights: float, hbm: float) -> float:
 @calculation(
     "fp32-matmuls-share",
     unit="%",
-    step=FP32 + "median_s",
-    share=FP32 + "share_of_ceiling",
     matmuls=FP32 + "product_s",
-    width=FP32 + "width",
+    layers=FP32 + "layers",
+    batch=FP32 + "batch",
     sequence=FP32 + "sequence",
+    width=FP32 + "width",
+    best="limit:matmul fp32",
 )
 def matmuls_share(
-    step: float, share: float, matmuls: float, width: float, sequence: float
+    matmuls: float, layers: float, batch: float, sequence: float, width: float, best: float
 ) -> float:
-    """The rate of a step's matmuls over the best one's, from that of the whole step: of `24 C² +
-    4 C T` FLOPs the first are theirs, and the rest attention's."""
-    return share * step / matmuls * 6 * width / (6 * width + sequence)
+    """The rate of the linear layers' matmuls of a step over the card's best one's: `24 C²` FLOPs
+    for each token and layer forward, and three times that with the backward pass."""
+    return 72 * width**2 * batch * sequence * layers / matmuls / best
+
+
+@calculation(
+    "best-bf16-at-1024",
+    unit="FLOP/s",
+    flops=BF16 + "flops",
+    step=BF16 + "median_s",
+    share=BF16 + "share_of_ceiling",
+)
+@calculation(
+    "best-bf16-at-4096",
+    unit="FLOP/s",
+    flops=WIDE_BF16 + "flops",
+    step=WIDE_BF16 + "median_s",
+    share=WIDE_BF16 + "share_of_ceiling",
+)
+def best_of_the_run(flops: float, step: float, share: float) -> float:
+    """The rate of the best matmul that a step was held against, from the share that it reached."""
+    return flops / step / share
 
 
 @calculation(

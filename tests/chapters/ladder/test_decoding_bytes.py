@@ -21,10 +21,15 @@ def test_a_table_of_scores_has_a_number_for_each_pair_and_head():
     assert calculations.scores_read(4, 2048, 1024, 1.0) == 2**28
 
 
-def test_a_step_of_matmuls_alone_has_their_share_and_less_what_attention_adds():
-    # 24 C^2 of 24 C^2 + 4 C T are theirs: 6 of 7 at T = C.
-    assert calculations.matmuls_share(1.0, 0.7, 1.0, 1024, 1024) == pytest.approx(0.6)
-    assert calculations.matmuls_share(2.0, 0.35, 1.0, 1024, 1024) == pytest.approx(0.6)
+def test_the_rate_of_linear_layers_is_held_against_the_best_one():
+    # 24 C^2 FLOPs a token and layer, and three times that with the backward pass.
+    flops = 3 * 24 * 1024**2 * (8 * 1024) * 2
+    assert calculations.matmuls_share(1.0, 2, 8, 1024, 1024, flops) == pytest.approx(1.0)
+    assert calculations.matmuls_share(2.0, 2, 8, 1024, 1024, flops) == pytest.approx(0.5)
+
+
+def test_the_best_rate_is_that_of_which_a_step_reached_its_share():
+    assert calculations.best_of_the_run(100.0, 2.0, 0.5) == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,8 @@ def _speed(over: Row) -> str:
     if over["verdict"] == "undecided":
         return "undecided"
     said = rows.speed_in_words(over)  # `1.7× faster (1.0× to 2.7×)`
+    if " (" not in said or "%" in said:  # beside factors no percent: `1.13× faster`
+        said = rows.factor_in_words(over)
     return said.replace("× to", " to").replace("×)", ")")
 
 

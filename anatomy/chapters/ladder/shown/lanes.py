@@ -12,10 +12,7 @@ from anatomy.judge.rows import Row
 from anatomy.table import units
 
 MOST_DRAWN, LEAST = 48, 5.0  # kernels of a lane, and pixels of one with its gap
-NOTE = (
-    "A stroke is a kernel or several, drawn evenly: when each ran is not recorded. Launching was "
-    "timed at another moment than the {timed}, so the two need not agree."
-)
+NOTE = "A stroke is a kernel or several, drawn evenly: when each ran is not recorded."
 
 
 def lanes(
@@ -58,14 +55,13 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
         room = sheet.width - lanes.left
         sheet.paragraph(lanes.left, y + 2 * LANE + 11, room, _said(row), colour=MUTED, size=11)
     lanes.axis(sheet.height + 6)
-    note = NOTE.format(timed=rungs.timed(table[0]))
-    sheet.paragraph(0, sheet.height + 16, sheet.width, note, colour=MUTED, size=11)
+    sheet.paragraph(0, sheet.height + 16, sheet.width, NOTE, colour=MUTED, size=11)
     sheet.space(2)
 
 
 def _said(row: Row) -> str:
     asks = f"for {units.seconds(row['enqueue_s'], most=3)}"
-    asks = "all the time" if row["enqueue_s"] >= row["median_s"] else asks
+    asks += f", longer than the {rungs.timed(row)}" if row["enqueue_s"] > row["median_s"] else ""
     ran = f"{row['kernels_per_call']:g} kernels run for {units.seconds(row['busy_s'], most=3)}"
     bound = pace.bound_in_words(row)
     return f"{f'{bound}: ' if bound else ''}the CPU is busy {asks}; {ran}"
