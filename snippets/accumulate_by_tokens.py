@@ -19,7 +19,12 @@ def backward_in_steps(model, inputs: Tensor, labels: Tensor, steps: int):
     for some, wanted in parts:  # (B / steps, T) each
         scores = model(some).flatten(0, 1)  # (B T / steps, vocabulary)
         wanted = wanted.flatten()
-        total = F.cross_entropy(scores, wanted, ignore_index=PADDING, reduction="sum")
+        total = F.cross_entropy(
+            scores,
+            wanted,
+            ignore_index=PADDING,
+            reduction="sum",
+        )
         (total / tokens).backward()  # a sum over tokens; no mean of means
 
 
