@@ -59,7 +59,7 @@ ENTRY = re.compile(r"^\*{0,2}(\w+)[ \t]*(?:\([^)]*\))?:", re.MULTILINE)
 TAKEN = {"allow_foreign", "format", "help", "machine", "processes", "save", "timeout"}
 TAKEN |= {"beyond", "by", "caption", "chart", "columns", "experiment", "fit", "options", "rows"}
 TAKEN |= {"marked", "series", "table", "unfold", "value", "variant", "variants", "where", "x", "y"}
-TAKEN |= {"beside", "ceiling", "edges", "graph", "itemsize", "kinds", "labels", "names", "ops"}
+TAKEN |= {"beside", "ceiling", "edges", "even", "expected", "itemsize", "kinds", "labels", "names"}
 TAKEN |= {"first", "views", "work"}
 _held: ContextVar[Sources | None] = ContextVar("anatomy_sources", default=None)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -118,7 +118,7 @@
       const open = fold.querySelector(".open") && "not settled by this machine, so without points";
       if (right === undefined) return `You said ${spoken(said)}; ${open || "not measured yet"}.`;
       if (quiz) return `You said ${spoken(said)}, sure ${kept(name).sure} of 5: ${points(said) ? "right." : `wrong, it is ${right}.`}`;
-      const why = otherSide(said, number(right, unit)) ? ", for the wrong side of 1" : "";
+      const why = unit && otherSide(said, number(right, unit)) ? ", for the wrong side of 1" : "";
       if (guess) return `You said ${spoken(said)}, measured ${right}: ${points(said)} of ${MOST} points${why}.`;
       const ends = right.includes(" to ") ? right.split(" to ") : [right, right];
       const wide = ends[0] !== ends[1] || whole ? 1e-9 : CLOSE; // a range is wide enough, and has its ends

@@ -85,7 +85,7 @@ def test_a_guess_on_the_wrong_side_of_1_has_no_points(opened):
     assert measured(page, "d02-slice") > 1.2
     guess(page, "d02-slice", "1")
     unfold(page, "d02-slice")
-    assert told(page, "d02-slice").endswith(": 0 of 10 points.")
+    assert told(page, "d02-slice").endswith(": 0 of 10 points, for the wrong side of 1.")
 
 
 def test_who_looks_first_is_not_scored(opened):

@@ -309,7 +309,7 @@ def test_the_ledger_lends_nobody_a_verdict(root, monkeypatch):
     }
     assert ledger.counted(showing(root), there) == synthetic.MACHINE
     answer = shown(root, "ledger", "answer")
-    assert "of 1 claims that were decided on" in answer and "1 hold," in answer
+    assert "of 1 claims that were decided on" in answer and "1 hold and 0 fail;" in answer
     assert "The recordings of the Second GPU decide none yet." in answer
 
 

@@ -93,8 +93,8 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
         (title, svg.Drawing("clouds.moved", (points, (), axes, factor, farthest)))
         for title, points, factor in panes
     ]
-    label = "Ratios on the next occasion over those on one."
-    return svg.chart(panels, f"{label} The table beside it counts them.", abreast=len(panels))
+    label = "Ratios on the next occasion over those on one. The table beside it counts them."
+    return svg.chart(panels, label, abreast=2 if len(panels) == 4 else len(panels))
 
 
 def _last(each: Seen) -> tuple[float, float]:

@@ -158,7 +158,7 @@ def test_where_numbers_have_little_room_every_fifth_is_shown(width, numbers):
 
 def test_a_name_has_the_share_of_its_workload_and_others_say_so(root):
     html = drawn(root, "causes")
-    assert f"item in every round: waits {units.percent(0.3)} of a step" in html
+    assert f"item in every round: the CPU waits for {units.percent(0.3)} of a step" in html
     assert f"copy: {units.percent(0.1)} of the bandwidth" in html
     names = [leaf.name for branch in causes.BRANCHES for leaf in branch.leaves]
     left = [name for name in names if name not in SHOWN.values()]
