@@ -322,10 +322,13 @@ def test_what_the_host_paces_names_its_cpu_under_the_figure():
 def test_what_an_occasion_is_is_said_once_on_a_page():
     showing = synthetic.showing()
     found = showing.find("contiguity.bench")
-    said = "what another host may show"
+    said = strips.FURTHER
     assert said not in strips.under(showing, [found], "time (95% interval)")
     under = [strips.under(showing, [found], "interval over 2 occasions") for _ in range(2)]
     assert [said in each for each in under] == [True, False]
+    assert "how-we-measure.md#would-you-get-the-same" in under[0]
+    elsewhere = synthetic.showing(pages={"index.md": ""})  # a site without that page
+    assert f"further, {said}</p>" in strips.under(elsewhere, [found], "interval over 2 occasions")
 
 
 def test_links_to_raw_files_follow_the_page_they_stand_on():

@@ -22,7 +22,7 @@ from anatomy.record import occasions, recording
 from anatomy.record.recording import Recording
 from anatomy.record.showing import Found, Showing
 from anatomy.table import units
-from anatomy.table.errors import AnatomyError
+from anatomy.table.errors import AnatomyError, UnknownName
 
 SOURCES = "numbers"  # id of the fold at the end of a page
 AGED = "out-of-date"  # id of a page's one badge
@@ -30,7 +30,7 @@ MOST_COMMANDS = 2  # that stand open above a figure; more are in a fold
 PACED = "host-paced"  # the tag of what the host paces, as `tables.TAGS` has it
 HOW = ("device", "iters")  # parameters that say how it was measured, not what
 WIDENED = "how-we-measure.md#would-you-get-the-same"  # what a figure may be on another host
-SPANS = "it spans them and, further, <a href='{}'>what another host may show</a>"
+FURTHER = "what another host may show"  # by which an interval goes beyond its occasions
 _IN_AXIS = re.compile(r"interval over \d+ occasions")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")  # that of a name, such as fp16, is none
 
@@ -52,10 +52,18 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
     line += spans.stale(*there.values())
     if PACED in body and (cpu := _several(each.data["machine"].get("cpu") for each in recordings)):
         line += f" · what the host paces follows the CPU: {escape(cpu)}"
-    if SPANS not in showing.said_once and (axis := _IN_AXIS.search(body)):
-        showing.said_once.add(SPANS)
-        line += f" · {axis[0]}, {_cards(recordings)}: {SPANS.format(showing.link_to(WIDENED))}"
+    if FURTHER not in showing.said_once and (axis := _IN_AXIS.search(body)):
+        showing.said_once.add(FURTHER)
+        told = f"it spans them and, further, {_further(showing)}"
+        line += f" · {axis[0]}, {_cards(recordings)}: {told}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
+
+
+def _further(showing: Showing) -> str:
+    """`FURTHER`, which leads to the page that says by how much, where the site has it."""
+    with suppress(UnknownName):
+        return f'<a href="{escape(showing.link_to(WIDENED))}">{FURTHER}</a>'
+    return FURTHER
 
 
 def _cards(recordings: Sequence[Recording]) -> str:
