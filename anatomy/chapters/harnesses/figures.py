@@ -36,7 +36,9 @@ def harnesses(part: str, quantity: str = "gpu_cold", *, caption: str | None = No
     lookup("part of the comparison", part, scoreboard.PARTS)
     lookup("quantity", quantity, RIVALS)
     calls = recordings(current())
-    return framing.exhibit(calls, caption, lambda: _part(contest(calls), part, quantity))
+    return framing.exhibit(
+        calls, caption, lambda: _part(contest(calls), part, quantity) + _apart(calls, part)
+    )
 
 
 def samples(experiment: str, *, quantity: str | None = None, caption: str | None = None) -> str:
@@ -89,6 +91,21 @@ def _part(found: Contest, part: str, quantity: str) -> str:
     if part == "coverage":
         return covered.covered(found.asked) + figures.twin(table, unfold=True)
     return (_chart(found, part, quantity) + figures.twin(table)) if part in CHARTS else table
+
+
+def _apart(calls: Sequence[Found], part: str) -> str:
+    """What must be known where figures of one card are held against a record of another."""
+    cards: dict[str, set] = {name: set() for name in PROCESSES}
+    for each in calls:
+        if each.recording is not None:
+            cards[each.name].add(each.recording.data["machine"].get("card"))
+    one, other = cards.values()
+    if part not in ("bias", "coverage") or not (one and other) or one == other:
+        return ""
+    return (
+        "<p>The kernels' record is of another card of this model than the estimates. What the two "
+        "cards differ by is in these figures.</p>"
+    )
 
 
 def _cell(text: str) -> str:

@@ -5,7 +5,7 @@ from html import unescape
 import pytest
 
 from anatomy.chapters.harnesses import figures, mistakes, references
-from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, targets
+from anatomy.chapters.harnesses.contest import scoreboard, shortfalls, standings, targets
 from anatomy.chapters.harnesses.contest.scoreboard import sheet
 from anatomy.chapters.harnesses.contest.standings import OURS, RIVALS, Contest, where
 from anatomy.chapters.harnesses.timed_call import timed_call
@@ -99,6 +99,19 @@ def test_each_missed_target_is_explained_where_it_is_missed(contest):
     missed = {each.says for each in targets.judged(contest).values() if each.met is False}
     assert missed and {line[1] for line in found} <= missed
     assert all(line[3].endswith(".") for line in found)
+
+
+def test_a_record_of_another_card_is_told_beside_what_is_held_against_it(showing, monkeypatch):
+    calls = figures.recordings(showing)
+    told = "of another card of this model"
+    assert told not in figures._apart(calls, "bias")
+    for each in calls:
+        if each.name == standings.REFERENCE:
+            other = each.recording.data["machine"] | {"card": "another"}
+            monkeypatch.setitem(each.recording.data, "machine", other)
+    assert told in figures._apart(calls, "bias") and told in figures._apart(calls, "coverage")
+    assert told not in figures._apart(calls, "spread"), "which asks no record"
+    assert figures._apart(calls[:1], "bias") == "", "nothing to hold it against"
 
 
 def test_where_nothing_is_missed_the_page_says_so(showing, monkeypatch):
