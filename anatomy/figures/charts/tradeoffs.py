@@ -167,9 +167,10 @@ def frontier(
 
 
 def _reaching(line: Data, plane: Plane) -> list[dict[str, Any]]:
-    """A line's corners with its ends at the edges: nothing needs less, and nothing is faster."""
-    ends = [line[0] | {"value": plane.up.high}, *line, line[-1] | {"x": plane.across.high}]
-    return [each | {"order": order} for order, each in enumerate(ends)]
+    """A line's corners from its first point to the right edge, for nothing is faster than its last.
+    Upwards from the first it would be taken for that mark's interval."""
+    corners = [*line, line[-1] | {"x": plane.across.high}]
+    return [each | {"order": order} for order, each in enumerate(corners)]
 
 
 def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:

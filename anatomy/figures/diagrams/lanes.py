@@ -1,6 +1,8 @@
 """What host and GPU do when: lanes of boxes over one axis of time, for diagrams to share."""
 
+from collections.abc import Mapping
 from itertools import count
+from typing import Any
 
 from anatomy.figures import tables
 from anatomy.figures.diagrams import canvas
@@ -13,6 +15,7 @@ BOX, LANE, SMALL = 18.0, 23.0, 10.0
 LEAST = 1.5  # pixels: a box of what is too short to be seen
 # Widest a tick may be apart of the next, by what is shown: a desk has room for more.
 MOST_TICKS = {True: 6, False: 4}
+MOST_DRAWN, APART = 48, 5.0  # kernels of a step, and pixels of one with its gap
 
 
 class Lanes:
@@ -86,6 +89,20 @@ class Lanes:
         self.sheet.line((x, y - 10), (x, y + 4 + deep), colour=MUTED, thick=1, dashed=True)
         if self.fits(text, start_s, end_s):
             self.sheet.words(x + 4, y, text, size=SMALL, colour=MUTED)
+
+    def step(self, y: float, row: Mapping[str, Any]) -> None:
+        """One recorded step: for how long the host is busy, and the kernels' time, evenly spread in
+        as many strokes as can be told apart."""
+        whole = row["median_s"]
+        self.pair(y)
+        self.box(y, 0, min(row["enqueue_s"], whole), LAUNCH, "CPU busy")
+        room = int(whole * self.pixels_per_s / APART)
+        strokes = max(1, min(int(row["kernels_per_call"]), MOST_DRAWN, room))
+        each = whole / strokes
+        busy = each * min(row["busy_s"] / whole, 1.0)
+        for number in range(strokes):
+            self.box(y + LANE, number * each, number * each + busy, KERNEL)
+        self.mark(y, whole)
 
     def mark(self, y: float, seconds: float) -> None:
         """A line across a pair of lanes where all of it is done."""

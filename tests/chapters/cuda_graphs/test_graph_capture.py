@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from anatomy import claims
-from anatomy.chapters.cuda_graphs import graph_capture
+from anatomy.chapters.cuda_graphs import calculations, graph_capture
 from anatomy.chapters.cuda_graphs.claims import kernel_class
 from anatomy.measure import census
 from anatomy.parts import graphs as graph_replays
@@ -272,6 +272,10 @@ def test_a_memset_beside_each_matmul_does_not_halve_the_time_of_a_call(recorded)
     mine = [row for row in rows if "products 4096" in row["op"]]
     assert {row["kernel_s"] for row in mine} == {2e-4} and len(mine) == 5
     assert "1.00× (over 100 µs)" in verdict(recorded, "cuda-graphs-are-faster").evidence
+
+
+def test_a_graph_gives_at_most_the_step_over_its_kernels():
+    assert calculations.over_its_kernels(6e-3, 1.5e-3) == pytest.approx(4.0)
 
 
 def test_kernels_are_told_apart_by_their_length():

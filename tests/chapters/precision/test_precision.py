@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from anatomy.chapters.precision import fp8, gradients, precision, training
+from anatomy.chapters.precision import calculations, fp8, gradients, precision, training
 from anatomy.parts import models, sizes
 from anatomy.table.errors import DisagreementError
 from tests.fakes.fake_stopwatch import made_up_time
@@ -218,6 +218,10 @@ def test_sizes_that_differ_stay_different_when_they_are_made_small():
     assert sizes.multiples((256, 1024, 2048), 1 / 1000, 16) == (16, 32, 48)
     assert sizes.multiples((8192, 16384, 4096), 1.0, 16) == (8192, 16384, 4096)
     assert sizes.multiples((1024, 8192), 0.5, 16) == (512, 4096)
+
+
+def test_a_format_is_held_against_the_wider_one():
+    assert calculations.over_the_wider(narrow=8e14, wide=4e14) == pytest.approx(2.0)
 
 
 def test_one_cell_without_times_is_a_row():

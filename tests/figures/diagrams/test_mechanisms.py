@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from anatomy import page
 from anatomy.chapters.bottlenecks import causes
-from anatomy.chapters.compilation import fusion
+from anatomy.chapters.compilation import calculations, fusion, pace
 from anatomy.chapters.compilation.chains import elementwise_layer
 from anatomy.chapters.compilation.requirements import LAYERS
 from anatomy.figures.diagrams import lanes, queues
@@ -24,6 +24,7 @@ from tests.chapters.cuda_graphs import graph_capture_rows
 from tests.chapters.memory_ladder import memory_ladder_rows as ladder
 from tests.fakes import synthetic
 
+SMALL = "training C=256 T=256"
 CHAIN = {"op": "large elementwise", "layers": LAYERS}
 OPS = {"pointwise 1024": "Short kernels", "pointwise 536870912": "Long kernels"}
 SHOWN = {"copy": "memory", "item in every round": "sync"}
@@ -31,6 +32,7 @@ CALLS = {
     "fusion": lambda: fusion.fusion("compilation.breaks", **CHAIN),
     "queues": lambda: page.queues("graph_capture.map", OPS),
     "graph": lambda: page.queues("graph_capture.map", OPS, graph=True),
+    "pace": lambda: pace.pace("compilation.map", shown={SMALL: ["eager", "compiled"]}),
     "causes": lambda: causes.causes(shown=SHOWN),
 }
 
@@ -38,7 +40,12 @@ CALLS = {
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     made = tmp_path_factory.mktemp("recordings")
-    for make in (compilation_rows.breaks, graph_capture_rows.chains, bottlenecks_rows.confusion):
+    for make in (
+        compilation_rows.breaks,
+        compilation_rows.cells,
+        graph_capture_rows.chains,
+        bottlenecks_rows.confusion,
+    ):
         make(made)
     synthetic.MAKERS["limits.ceilings"](made)
     return made
@@ -100,6 +107,17 @@ def test_the_bytes_of_all_trips_and_their_least_time_are_said():
 def test_a_chain_without_bytes_is_no_picture(root):
     with using(synthetic.showing(root=root)), pytest.raises(AnatomyError, match="no bytes"):
         fusion.fusion("compilation.breaks", op="small products", layers=LAYERS)
+
+
+def test_the_bytes_of_a_chain_are_one_trip_each_way_and_all_trips_of_its_layers():
+    assert calculations.fused_bytes(2e9, 1e12) == pytest.approx(2e-3)
+    assert calculations.eager_bytes(2e9, 1e12) == pytest.approx(119e-3)
+
+
+def test_a_step_whose_kernels_were_not_read_is_no_picture(root):
+    with using(synthetic.showing(root=root)):
+        html = pace.pace("compilation.map", shown={SMALL: ["reduce-overhead"]})
+    assert "Not shown" in html and "<svg" not in html
 
 
 def desk(html: str) -> str:

@@ -6,12 +6,11 @@ from typing import Any
 from anatomy.chapters.ladder.shown import rungs
 from anatomy.chapters.ladder.shown.drawn import EXPERIMENT, drawing
 from anatomy.figures.diagrams.canvas import MUTED, Canvas
-from anatomy.figures.diagrams.lanes import KERNEL, LANE, LAUNCH, Lanes
+from anatomy.figures.diagrams.lanes import LANE, Lanes
 from anatomy.judge import pace, rows
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
-MOST_DRAWN, LEAST = 48, 5.0  # kernels of a lane, and pixels of one with its gap
 NOTE = "A stroke is a kernel or several, drawn evenly: when each ran is not recorded."
 
 
@@ -39,19 +38,10 @@ def _draw(sheet: Canvas, table: Sequence[Row]) -> None:
     for row in table:
         top = sheet.height + (20 if sheet.height else 14)
         sheet.words(0, top, rungs.in_words(row), bold=True)
-        step = row["median_s"]
         time = f"{rows.printed(row, 'median_s', units.PLAIN_DIGITS)} a {rungs.timed(row)}"
         sheet.words(sheet.width, top, time, bold=True, anchor="end")
         y = top + 9
-        lanes.pair(y)
-        lanes.box(y, 0, min(row["enqueue_s"], step), LAUNCH, "CPU busy")
-        # The kernels spread evenly over the step, as many as can be told apart.
-        most = min(int(row["kernels_per_call"]), MOST_DRAWN, int(step * lanes.pixels_per_s / LEAST))
-        each = step / max(1, most)
-        busy = each * min(row["busy_s"] / step, 1.0)
-        for number in range(max(1, most)):
-            lanes.box(y + LANE, number * each, number * each + busy, KERNEL)
-        lanes.mark(y, step)
+        lanes.step(y, row)
         room = sheet.width - lanes.left
         sheet.paragraph(lanes.left, y + 2 * LANE + 11, room, _said(row), colour=MUTED, size=11)
     lanes.axis(sheet.height + 6)
