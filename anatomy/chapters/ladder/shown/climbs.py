@@ -123,10 +123,11 @@ def _speed(over: Row) -> str:
 
 def digits(row: Row, size: float) -> str:
     """A time in units of `size`, with the digits that its interval pays for, three at most; with
-    three where fewer would move it past its neighbours: 1.05 is not 1.0."""
-    time, *ends = (row[name] / size for name in ("median_s", "low_s", "high_s"))
-    text = units.ratio(time, *ends, most=units.PLAIN_DIGITS).removesuffix("×")
-    moved = abs(float(text) / time - 1) > MOVED
+    three where fewer would move it past its neighbours, if it is known to a factor of two: 1.05 is
+    not 1.0."""
+    time, low, high = (row[name] / size for name in ("median_s", "low_s", "high_s"))
+    text = units.ratio(time, low, high, most=units.PLAIN_DIGITS).removesuffix("×")
+    moved = abs(float(text) / time - 1) > MOVED and high < rows.WIDE_TIME * low
     return units.significant(time) if moved else text
 
 

@@ -1,5 +1,5 @@
-"""What two rungs change, drawn without figures of a recording: how a tensor core uses a number more
-than once, and which trips to HBM a fused sum and norm save."""
+"""What rungs change, drawn without figures of a recording: how a tensor core uses a number more
+than once, which trips to HBM a fused sum and norm save, and why FP8 keeps a tensor in two layouts."""
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
@@ -47,6 +47,18 @@ def sum_and_norm(*, caption: str | None = None) -> str:
     return framing.exhibit([], caption, lambda: canvas.both(_sum_and_norm, label))
 
 
+def two_layouts(*, caption: str | None = None) -> str:
+    """A tensor as a table and in memory, with what a sum of each pass runs over, and its copy.
+
+    two_layouts(caption="Neighbours or not.")
+    """
+    label = (
+        "The forward pass sums over the inputs, a row of x: neighbours in memory. The backward "
+        "pass sums over the tokens, a column: no neighbours, but in a transposed copy they are."
+    )
+    return framing.exhibit([], caption, lambda: canvas.both(_two_layouts, label))
+
+
 def _multipliers(sheet: Canvas) -> None:
     desk, side = sheet.width > DESK, TILE * CELL
     middle = 20 + side / 2  # of the tiles
@@ -76,10 +88,11 @@ def _multipliers(sheet: Canvas) -> None:
 
 
 def _cells(sheet: Canvas, x: float, y: float, count: int, fill: str, lit: int = 0) -> None:
-    """A tile; of a larger one a row, a column or the one number that they make is filled."""
+    """A tile; of a larger one is filled, by `lit`, a row, a column, the one number that they make, or
+    that column's row in the transposed tile."""
     for row in range(count):
         for column in range(count):
-            on = count == 1 or (row == 1, column == 2, row == 1 and column == 2)[lit]
+            on = count == 1 or (row == 1, column == 2, row == 1 and column == 2, row == 2)[lit]
             look = {"fill": fill, "opacity": 0.6} if on else {"fill": PAPER}
             place = x + column * CELL, y + row * CELL
             sheet.box(*place, CELL - 1, CELL - 1, edge=fill if on else LINE, round_=1, **look)
@@ -102,3 +115,27 @@ def _sum_and_norm(sheet: Canvas) -> None:
         where = (across + 12, hbm - 26) if desk else (LEFT, hbm + 36)
         sheet.words(*where, said, bold=True, colour=colour)
         top = hbm + (46 if desk else 62)
+
+
+def _two_layouts(sheet: Canvas) -> None:
+    desk, side = sheet.width > DESK, TILE * CELL
+    panels = (
+        ("x, forward", "neighbours", GOOD, False, False),
+        ("x, backward", "no neighbours", BAD, True, False),
+        ("transposed copy, backward", "neighbours", GOOD, False, True),
+    )
+    for at, (title, said, colour, column, turned) in enumerate(panels):
+        x, top = (at * sheet.width / 3, 0.0) if desk else (0.0, at * (side + 64))
+        sheet.words(x + 1, top + 12, title, bold=True)
+        _cells(sheet, x + 1, top + 20, TILE, colour, 1 if column else 3 * turned)
+        down, across = ("inputs", "tokens") if turned else ("tokens", "inputs")
+        beside = x + side + 9
+        sheet.words(beside, top + 34, f"across: {across}", size=11, colour=MUTED)
+        sheet.words(beside, top + 50, f"down: {down}", size=11, colour=MUTED)
+        sheet.words(beside, top + 74, said, size=11.5, bold=True, colour=colour)
+        each, y = 11.0, top + side + 30
+        for cell in range(TILE**2):
+            on = cell % TILE == 2 if column else cell // TILE == 1 + turned
+            look = {"fill": colour, "opacity": 0.6} if on else {"fill": PAPER}
+            sheet.box(x + 1 + cell * each, y, each - 1, 10, edge=colour if on else LINE, **look)
+    sheet.space(4)

@@ -11,6 +11,7 @@ from tests.fakes import synthetic
     ("draw", "words"),
     [
         (mechanisms.multipliers, ("Ordinary unit", "1 multiplication", "Tensor core")),
+        (mechanisms.two_layouts, ("x, forward", "no neighbours", "transposed copy, backward")),
         (mechanisms.sum_and_norm, ("7 trips, 24 bytes", "4 trips, 12 bytes", "+, norm, cast")),
     ],
 )
