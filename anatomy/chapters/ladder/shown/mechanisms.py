@@ -1,5 +1,5 @@
 """What rungs change, drawn without figures of a recording: how a tensor core uses a number more
-than once, which trips to HBM a fused sum and norm save, and why FP8 keeps a tensor in two layouts."""
+than once, which trips to HBM a fused sum and norm save, and why FP8 keeps a tensor twice."""
 
 from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
@@ -88,8 +88,8 @@ def _multipliers(sheet: Canvas) -> None:
 
 
 def _cells(sheet: Canvas, x: float, y: float, count: int, fill: str, lit: int = 0) -> None:
-    """A tile; of a larger one is filled, by `lit`, a row, a column, the one number that they make, or
-    that column's row in the transposed tile."""
+    """A tile; of a larger one is filled, by `lit`, a row, a column, the one number that they make,
+    or that column's row in the transposed tile."""
     for row in range(count):
         for column in range(count):
             on = count == 1 or (row == 1, column == 2, row == 1 and column == 2, row == 2)[lit]
