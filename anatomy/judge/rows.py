@@ -225,13 +225,14 @@ def verdict_in_words(row: Mapping[str, Any]) -> str | None:
 
 
 def factor_in_words(row: Mapping[str, Any], column: str = "ratio") -> str:
-    """`speed_in_words` without percent, for what stands under factors: `1.11× slower`."""
+    """`speed_in_words` without percent, for what stands under factors: `1.11× slower`, with two
+    digits beside a wide interval."""
     said, word = speed_in_words(row, column), row[SPEEDS[column][0]]
     size = max(row[column], 1 / row[column])
     if word not in ("faster", "slower"):
         return said
     interval = "".join(said.partition(" (")[1:])
-    return f"{units.significant(size, 3 if size < 2 else 2)}× {word}{interval}"
+    return f"{units.significant(size, 3 if size < 2 and not interval else 2)}× {word}{interval}"
 
 
 def speed_in_words(row: Mapping[str, Any], column: str = "ratio", *, short: bool = False) -> str:
@@ -275,8 +276,14 @@ def _if_wide(factor: float, ends: Sequence[float]) -> str:
     """The interval of a decided ratio, in its direction, where its figure alone says too much."""
     if len(ends) < 2 or ends[1] <= WIDE * ends[0]:
         return ""
-    shown = ends if factor > 1 else [1 / end for end in reversed(ends)]
-    return f" ({' to '.join(f'{units.significant(end, 2)}×' for end in shown)})"
+    return f" ({_from_to(ends if factor > 1 else [1 / end for end in reversed(ends)])})"
+
+
+def _from_to(ends: Iterable[float]) -> str:
+    """The ends of a ratio's interval with two digits; with three where two would make 1.0 of what
+    is not: on which side of 1 an end lies is the verdict."""
+    two = ((end, units.significant(end, 2)) for end in ends)
+    return " to ".join(f"{units.significant(end, 3) if t == '1.0' else t}×" for end, t in two)
 
 
 def _seen_alike(row: Row, factor: float, ends: Sequence[float]) -> str:
@@ -284,8 +291,7 @@ def _seen_alike(row: Row, factor: float, ends: Sequence[float]) -> str:
     count, word = row["occasions"], row["on_each_occasion"]
     each = "on both occasions" if count == 2 else f"on each of {count} occasions"
     low, high = ends if word == "slower" else (1 / end for end in reversed(ends))
-    elsewhere = f"{units.significant(low, 2)}× to {units.significant(high, 2)}×"
-    return f"{_changed(factor, word)} {each} (elsewhere perhaps {elsewhere})"
+    return f"{_changed(factor, word)} {each} (elsewhere perhaps {_from_to((low, high))})"
 
 
 def _undecided(ends: Sequence[float], short: bool) -> str:
@@ -295,7 +301,7 @@ def _undecided(ends: Sequence[float], short: bool) -> str:
     farthest = max(max(end, 1 / end) for end in ends)
     if farthest <= CLOSE:
         return f"about as fast (within {ceil((farthest - 1) * 100)}%)"
-    left_open = " to ".join(f"{units.significant(end, 2)}×" for end in ends)
+    left_open = _from_to(ends)
     if short:
         return f"undecided ({left_open})"
     return f"{UNDECIDED} ({left_open} the time)"

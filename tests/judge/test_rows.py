@@ -217,6 +217,7 @@ def test_a_ratio_among_factors_is_a_factor(ratio, verdict, said):
         (0.125, 1 / 12.1, 1 / 5.3, "faster", "8.0× faster (5.3× to 12×)"),
         (1.9, 1.3, 2.8, "slower", "1.9× slower (1.3× to 2.8×)"),
         (1.9, 1.6, 2.39, "slower", "1.9× slower"),
+        (1.7, 1.03, 2.6, "slower", "1.7× slower (1.03× to 2.6×)"),
     ],
 )
 def test_a_wide_interval_is_told_wherever_its_ratio_is(ratio, low, high, verdict, said):
@@ -233,6 +234,8 @@ def test_an_undecided_ratio_is_told_with_its_interval():
     assert rows.speed_in_words(row) == f"{rows.UNDECIDED} (0.82× to 1.3× the time)"
     assert rows.speed_in_words(row, short=True) == "undecided (0.82× to 1.3×)"
     assert rows.speed_in_words({"ratio": 1.07, "verdict": "undecided"}) == rows.UNDECIDED
+    open_above = row | {"ratio_high": 1.004}
+    assert rows.speed_in_words(open_above, short=True) == "undecided (0.82× to 1.00×)"
     close = {"ratio": 1.0, "ratio_low": 0.995, "ratio_high": 1.004, "verdict": "undecided"}
     assert rows.speed_in_words(close, short=True) == "about as fast (within 1%)"
 

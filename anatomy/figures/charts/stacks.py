@@ -44,7 +44,7 @@ def parts(
             short.setdefault(bar["label"], []).append(f"{bar['kind']} {bar['share']}")
     letters = int((width - label) / grammar.CHARACTER)
     under = [
-        {"label": label, "text": wrap(", ".join(said), letters)} for label, said in short.items()
+        {"label": label, "text": wrap(" · ".join(said), letters)} for label, said in short.items()
     ]
     for gap, ink in ((False, PAPER), (True, TEXT)):
         if some := [bar for bar in labelled if (bar["kind"] == kinds[-1]) is gap]:

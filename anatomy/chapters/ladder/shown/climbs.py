@@ -23,6 +23,7 @@ BOLD = 1.15  # how much wider bold figures are
 TOLD = ("faster", "slower", "same", "undecided")
 CAPITALS = {"fp8": "FP8", "tf32": "TF32"}  # of the number formats; the rest have none
 APART = 8.0  # pixels between two limits that can be told apart
+MOVED = 0.025  # share of a time that rounding may add or take
 NEAR = 1.5  # the axis is drawn out to a tick that lies no farther before the shortest time
 TICKS = [base * 10.0**power for power in range(-3, 5) for base in (1, 2, 5)]
 
@@ -121,9 +122,13 @@ def _speed(over: Row) -> str:
 
 
 def digits(row: Row, size: float) -> str:
-    """A time in units of `size`, with the digits that its interval pays for, three at most."""
-    ends = (row[name] / size for name in ("median_s", "low_s", "high_s"))
-    return units.ratio(*ends, most=units.PLAIN_DIGITS).removesuffix("×")
+    """A time in units of `size`, with the digits that its interval pays for, three at most; with
+    three where fewer would move it past its neighbours, if it is known to a factor of two: 1.05 is
+    not 1.0."""
+    time, low, high = (row[name] / size for name in ("median_s", "low_s", "high_s"))
+    text = units.ratio(time, low, high, most=units.PLAIN_DIGITS).removesuffix("×")
+    moved = abs(float(text) / time - 1) > MOVED and high < rows.WIDE_TIME * low
+    return units.significant(time) if moved else text
 
 
 def _limits(table: Sequence[Row], view: View, size: float) -> Mapping[str, float]:

@@ -223,3 +223,12 @@ def test_a_key_takes_as_many_lines_as_its_sheet_needs():
         sheet = canvas.Canvas(width)
         _, last = sheet.key(12, marks)
         assert last == 12 + 18 * (lines - 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.99e-3, 1.44e-3, "1.05"), (0.5e-3, 2.4e-3, "1.0"), (1.046e-3, 1.05e-3, "1.05")],
+)
+def test_a_time_is_not_rounded_past_its_neighbour_unless_it_is_hardly_known(low, high, said):
+    row = {"median_s": 1.047e-3, "low_s": low, "high_s": high}
+    assert climbs.digits(row, 1e-3) == said
