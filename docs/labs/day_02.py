@@ -89,7 +89,7 @@ reads.curve(
     x="occupancy",
     y="rate",
     series="loads_each",
-    caption="Bandwidth over occupancy, by the loads that each thread has under way at a time.",
+    caption="Bandwidth over occupancy, by the loads that a thread has under way.",
 )
 
 # %%

@@ -44,7 +44,7 @@ launches.show(
     rows=ways,
     quantity="step_wall",
     chart="times",
-    caption="From the first of a hundred calls until the GPU is done with all.",
+    caption="From the first call until the GPU is done with all hundred.",
 )
 
 # %%
@@ -84,7 +84,7 @@ launches.show(
     rows=ways,
     quantity="gpu_warm",
     chart="times",
-    caption="The GPU's time for all hundred, queued before the first one runs.",
+    caption="The GPU's time for the hundred, queued before the first runs.",
 )
 
 # %%

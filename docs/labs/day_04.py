@@ -52,7 +52,7 @@ ladder.curve(
         "all L1": f"{l1}.gpu_bytes",
         "L2": "machine:l2_bytes",
     },
-    caption="Bytes that all SMs get in a second. Upright: what the device says that a cache holds.",
+    caption="Bytes in a second. Upright: sizes of caches, as the device says.",
 )
 
 # %% [markdown]
@@ -121,8 +121,8 @@ print(f"{slow * far / 2**20:.1f} MiB must be under way for HBM's rate.")
 #
 # <details><summary>How many threads is that, with one load of four bytes each?</summary>
 #
-# Divide by four. It is more threads than your GPU holds at once (2,048 for each SM of an H100<!-- given: the
-# data sheet -->), so each needs several loads under way, or loads of sixteen bytes.
+# Divide by four. Your GPU holds hardly so many threads at once (2,048 for each SM of an H100<!-- given: the
+# data sheet -->), and they don't load all the time. So each needs several loads under way, or loads of sixteen bytes.
 #
 # </details>
 #

@@ -63,7 +63,7 @@ strides.curve(
     series="op",
     fit="predicted_rate",
     where={"op": ["one of each"]},
-    caption="Bytes asked for in a second. Marks: measured. Dashed: what the model says.",
+    caption="Bytes asked for in a second. Dashed: what the model says.",
 )
 
 
@@ -97,7 +97,7 @@ for stride in (2, 4, 8, 12, 16, 32):
 #
 # [[when fails, inconclusive, not measurable here]]
 #
-# Whether pieces of 64 bytes explain every stride is not shown here.
+# Compare the last two columns. That pieces of 64 bytes fit at *every* stride is not shown here: look at the last row.
 #
 # [[end]]
 #
@@ -111,7 +111,7 @@ strides.show(
     op="all of them",
     columns=["variant", "rate", "ratio"],
     rows=["stride 1", "stride 2", "stride 4", "stride 8", "stride 16", "stride 32"],
-    caption="All neighbours are read.",
+    caption="Bytes asked for in a second, and the time, where all neighbours are read.",
 )
 
 # %% [markdown]

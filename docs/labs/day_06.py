@@ -39,7 +39,7 @@ sweep.curve(
     x="fmas",
     y="median_s",
     series="op",
-    caption="The time of the kernel over the multiply-adds (FMAs) on each element.",
+    caption="The kernel's time over the multiply-adds (FMAs) on each element.",
 )
 
 # %%

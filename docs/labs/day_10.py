@@ -37,7 +37,7 @@ loops = measure("sync_points.training_loop")
 loops.show(
     quantity="step_wall",
     chart="ratios",
-    caption="The loop's time over that of a loop that never reads its loss (pieces of 25 steps).",
+    caption="Over a loop that never reads its loss, in pieces of 25 steps.",
 )
 
 # %%
@@ -98,7 +98,7 @@ for size in ("small", "large"):
 
 # %%
 copies = measure("transfers.hazard")
-copies.show(caption="`stale`: the reader got another value than the one copied.")
+copies.show(caption="`stale`: another value arrived than the one copied.")
 
 # %% [markdown]
 # <details><summary>Which of these may you use without a wait?</summary>
