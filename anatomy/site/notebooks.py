@@ -17,6 +17,7 @@ from anatomy.table.errors import UnknownName
 HTML = re.compile(r"<!--html-->(.*?)<!--/html-->", re.DOTALL)  # as `anatomy.notebook.HTML` marks it
 _SOURCES = re.compile(r'\n*<details class="sources".*', re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
+_PICTURE = {"text": "Here this notebook's page has a picture", "target": ""}  # in place of a figure
 _MARKUP = re.compile(r"<!--.*?-->|</?(?:span|div|abbr|figure)\b[^<>]*>", re.DOTALL)
 Notebook = dict[str, Any]
 
@@ -63,7 +64,9 @@ def to_run(notebook: Notebook, address: str) -> Notebook:
     made = []
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
-        if cell["cell_type"] == "code":
+        if cell["metadata"].get("tags") == [labs.DRAWN]:
+            made.append(_cell(len(made), "markdown", f"*{_led(_PICTURE, address)}.*"))
+        elif cell["cell_type"] == "code":
             made.append({**_cell(len(made), "code", text), "metadata": cell["metadata"]})
         else:
             plain = unescape(_MARKUP.sub("", _SOURCES.sub("", text)))
@@ -134,7 +137,7 @@ def _notebook(cells: list[dict[str, Any]]) -> Notebook:
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
-def _led(found: re.Match, address: str) -> str:
+def _led(found: Mapping[str, str] | re.Match, address: str) -> str:
     if address.startswith("http") or found["target"].startswith("http"):
         return f"[{found['text']}]({urljoin(address, found['target'])})"
     return found["text"]

@@ -49,7 +49,7 @@ print(
 # The model says that the loss ends at a stride of eight. Do you believe it for sixteen?
 
 # %%
-# share of the bandwidth at stride 1, such as 0.1
+# of the rate at stride 1, such as 0.1
 sixteen_guess = None
 
 # %% [markdown]

@@ -74,8 +74,9 @@ operations.show(
 # %%
 rows = {name: operations.row(variant=name) for name in names}
 above = {name: row["median_s"] * (1 - row["share"]) for name, row in rows.items()}
+print("µs above the least")
 for name in sorted(above, key=above.get, reverse=True)[:5]:
-    print(f"{name:16} {above[name] * 1e6:8.0f} µs above the least")
+    print(f"{name:16}{above[name] * 1e6:6.0f}")
 
 # %% [markdown]
 # <details><summary>Why is a sort so far away, and is that anyone's fault?</summary>

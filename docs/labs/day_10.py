@@ -27,7 +27,8 @@ from anatomy.notebook import beside, measure
 # has two transformer layers: once small (width 256, 256 tokens), once large (width 2048, 4096 tokens).
 
 # %%
-small_guess, large_guess = None, None  # such as 2
+# times as long, such as 2
+small_guess, large_guess = None, None
 
 # %% [markdown]
 # ## Measure

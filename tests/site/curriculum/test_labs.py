@@ -138,12 +138,13 @@ def test_its_notebook_opens_unrun_with_its_own_code_and_no_dead_links(built):
     text = built.read("labs/a/a.ipynb")
     nbformat.validate(nbformat.reads(text, as_version=4))
     held = json.loads(text)["cells"]
-    assert [each["cell_type"] for each in held] == ["markdown", "code", "code", "code"]
+    assert [each["cell_type"] for each in held] == ["markdown", *["code"] * 2, "markdown", "code"]
+    assert "has a picture" in "".join(held[3]["source"])
     words = "".join(held[0]["source"])
     assert "More than nothing, and" in words and "[this](https://example.org)" in words
     assert not any(each.get("outputs") for each in held)
     assert "".join(held[1]["source"]).endswith("has two bytes")
-    assert held[3]["metadata"]["tags"] == [YOURS]
+    assert held[4]["metadata"]["tags"] == [YOURS]
 
 
 def test_a_link_that_leads_nowhere_ends_the_build_with_its_line(tmp_path):
