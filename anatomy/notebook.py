@@ -143,14 +143,18 @@ def measure(experiment: str, **params: Any) -> Measured:
 
 def beside(guess: float | None, measured: float, unit: str = "") -> str:
     """A guess beside what was measured, in one line. Both are in SI units: `s`, `B/s` and `FLOP/s`
-    are printed with a prefix, other units as they are."""
+    are printed with a prefix, shares of 1 whose unit begins with `%` in percent, other units as
+    they are."""
 
     def said(value: float) -> str:
         if unit == "s":
             return units.seconds(value)
         if unit.endswith("/s"):
             return units.rate(value, unit)
-        return f"{units.significant(value)} {unit}".strip()
+        if unit.startswith("%"):
+            return units.percent(value) + unit[1:]
+        whole = value == value // 1  # a count
+        return f"{f'{value:.0f}' if whole else units.significant(value)} {unit}".strip()
 
     if guess is None:
         return f"measured: {said(measured)} (no guess yet)"

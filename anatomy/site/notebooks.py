@@ -17,6 +17,7 @@ from anatomy.table.errors import UnknownName
 HTML = re.compile(r"<!--html-->(.*?)<!--/html-->", re.DOTALL)  # as `anatomy.notebook.HTML` marks it
 _SOURCES = re.compile(r'\n*<details class="sources".*', re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
+_PICTURE = {"text": "Here this notebook's page has a picture", "target": ""}  # in place of a figure
 _MARKUP = re.compile(r"<!--.*?-->|</?(?:span|div|abbr|figure)\b[^<>]*>", re.DOTALL)
 Notebook = dict[str, Any]
 
@@ -49,8 +50,11 @@ def executed(text: str, printed: Mapping[str, str], link: Callable[[str], str]) 
             made.append(_cell(len(made), "markdown", part))
         else:
             made.append(_cell(len(made), "code", labs.written(part)))
-            made[-1]["outputs"] = list(_outputs(printed.get(place, "")))
-            made[-1]["metadata"] = {"tags": [labs.YOURS]} if kind == labs.YOURS else {}
+            said = printed.get(place, "")
+            if kind == labs.DRAWN:
+                made[-1]["source"], said = [], f"<!--html-->{said}<!--/html-->"
+            made[-1]["outputs"] = list(_outputs(said))
+            made[-1]["metadata"] = {} if kind == "code" else {"tags": [kind]}
     return _notebook(made)
 
 
@@ -60,7 +64,9 @@ def to_run(notebook: Notebook, address: str) -> Notebook:
     made = []
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
-        if cell["cell_type"] == "code":
+        if cell["metadata"].get("tags") == [labs.DRAWN]:
+            made.append(_cell(len(made), "markdown", f"*{_led(_PICTURE, address)}.*"))
+        elif cell["cell_type"] == "code":
             made.append({**_cell(len(made), "code", text), "metadata": cell["metadata"]})
         else:
             plain = unescape(_MARKUP.sub("", _SOURCES.sub("", text)))
@@ -77,11 +83,11 @@ def as_page(html: str, file: str) -> str:
     html = html.replace('class="anchor-link"', 'class="headerlink" title="Permanent link"')
     link = f'<a href="{escape(file)}" download>Download the notebook</a>'
     said = (
-        f'<p class="take" data-search-exclude>{link} '
-        "Here its cells ran with the recordings of the machine that this site shows. "
-        "Run it on your GPU, and it measures there.</p>"
+        f'<p class="take" data-search-exclude>{link} to measure on your own GPU. '
+        "On this page its cells show our recordings.</p>"
     )
-    return html.replace("</h1>", f"</h1>\n{said}", 1)
+    title, heading, rest = html.partition("</h1>")
+    return title + heading + rest.replace("</p>", f"</p>\n{said}", 1)
 
 
 def as_json(notebook: Notebook) -> str:
@@ -94,9 +100,11 @@ def _parts(text: str) -> Iterator[tuple[str, str, str]]:
     at, lines = 0, text.split("\n")
     for fence in fences.find(text):
         yours = fence.options.get("title") == labs.YOURS
-        if yours or fence.options.get("session") == labs.SESSION:
+        session = fence.options.get("session")
+        if yours or session in (labs.SESSION, labs.DRAWN):
             yield from _texts(lines[at : fence.line - 1])
-            yield labs.YOURS if yours else "code", fence.code, fence.options.get("id", "")
+            kind = labs.YOURS if yours else labs.DRAWN if session == labs.DRAWN else "code"
+            yield kind, fence.code, fence.options.get("id", "")
             at = fence.end
     yield from _texts(lines[at:])
 
@@ -129,7 +137,7 @@ def _notebook(cells: list[dict[str, Any]]) -> Notebook:
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
-def _led(found: re.Match, address: str) -> str:
+def _led(found: Mapping[str, str] | re.Match, address: str) -> str:
     if address.startswith("http") or found["target"].startswith("http"):
         return f"[{found['text']}]({urljoin(address, found['target'])})"
     return found["text"]

@@ -6,15 +6,15 @@
 # order: 952
 # index:
 #   lab: "[2: How many blocks run at once?](day_02.py)"
-#   you measure: run time over the number of blocks, and bandwidth over occupancy
+#   you measure: "run time over the number of blocks, and bandwidth over occupancy: why the last wave costs a whole one"
 #   takes on a GPU: half a minute
 # ---
 
 # %% [markdown]
 # # How many blocks does your GPU run at once?
 #
-# Find the number of SMs of a GPU without asking it, only by a clock. Then see what it takes to read
-# memory at full speed. The ideas are those of [day 2](../curriculum/day_02.md).
+# Find the number of SMs of a GPU without asking it, only by a clock. Then see how many loads must be
+# under way to read memory at full speed. The ideas are those of [day 2](../curriculum/day_02.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -41,6 +41,7 @@ stairs.curve(
     series="op",
     where={"op": "one block an SM", "role": ["control", "variant"]},
     even=True,
+    caption="How long the GPU takes for so many blocks of equal work.",
 )
 
 # %%
@@ -53,26 +54,43 @@ print(beside(factor_guess, factor, "times the time for one block more"))
 # %% [markdown]
 # ## Explain
 #
-# The first jump comes where every SM has its block and one is left over: it waits for the next wave. So
-# the width of a step is the number of SMs, which your GPU confirms if asked.
+# The first jump comes where every SM has its block and one is left over: it waits for the next *wave*. So
+# the width of a step is the number of SMs.
+
+# %% tags=["drawn"]
+from anatomy.figures.diagrams.warps import block_waves
+
+print(block_waves())
+
+# %% [markdown]
+# Four SMs are drawn; the times are measured, of a full wave and of one block more. The second is not quite
+# twice the first, because a launch has a start and an end that it pays only once.
 #
 # <details><summary>What would you launch: a full wave and a bit, or two full waves?</summary>
 #
-# Two full waves take as long as a wave and one block. If you may choose the size of a block's work,
-# choose it so that the last wave is full, or so small that a wave is short.
+# Two full waves, for they take as long as a wave and one block. If you may choose the size of a block's
+# work, choose it so that the last wave is full, or so small that a wave is short.
 #
 # </details>
 #
-# Now the other way: how many warps does an SM need until the memory is the limit? Guess which share of
-# the full bandwidth is left when only one block in eight is there, with one load at a time and with
-# sixteen.
+# ## Predict: how many loads keep the memory busy?
+#
+# An SM has room for eight blocks of the next kernel, which only reads. Put one there instead: an occupancy
+# of one eighth. Which share of the best bandwidth is left if each thread has one load under way, and which
+# if it has sixteen?
 
 # %%
-one_guess, sixteen_guess = None, None  # shares, such as 0.5
+# shares of 1, such as 0.5
+one_guess, sixteen_guess = None, None
 
 # %%
 reads = measure("occupancy.throughput")
-reads.curve(x="occupancy", y="rate", series="loads_each")
+reads.curve(
+    x="occupancy",
+    y="rate",
+    series="loads_each",
+    caption="Bandwidth over occupancy, by the loads that a thread has under way.",
+)
 
 # %%
 few = reads.row(loads_each="1 load at a time", blocks_per_sm=1)["rate"]
@@ -80,11 +98,20 @@ sixteen = [
     reads.row(loads_each="16 loads at a time", blocks_per_sm=n)["rate"] for n in (1, 2, 4, 8)
 ]
 most = max(sixteen)
-print(beside(one_guess, few / most, "of the best, with one load"))
-print(beside(sixteen_guess, sixteen[0] / most, "of the best, with sixteen"))
+print(beside(one_guess, few / most, "% of the best, with one load"))
+print(beside(sixteen_guess, sixteen[0] / most, "% of the best, with 16"))
 
 # %% [markdown]
-# What hides a wait is loads under way, whoever asked for them: more warps, or more loads of each warp.
+# What keeps memory busy is loads under way, whoever asked for them: more warps, or more loads of each warp.
+
+# %% tags=["drawn"]
+from anatomy.figures.diagrams.warps import hidden_waits
+
+print(hidden_waits())
+
+# %% [markdown]
+# A sketch of one SM, time to the right. Green: a warp computes; then it waits for its load. Blue: the SM is
+# busy, with one warp or another.
 #
 # ## On your own
 #
@@ -114,4 +141,6 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 3](day_03.py): what a launch costs. Or choose among [all labs](index.md).
+# - [Lab 3](day_03.py): what a launch costs.
+# - [Day 2](../curriculum/day_02.md): the same staircase with room for several blocks on an SM.
+# - [All labs](index.md).

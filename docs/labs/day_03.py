@@ -6,14 +6,14 @@
 # order: 953
 # index:
 #   lab: "[3: What does a launch cost?](day_03.py)"
-#   you measure: a hundred short kernels, asked for in four ways
+#   you measure: "a hundred short kernels, asked for in four ways: what makes a step host-bound"
 #   takes on a GPU: a minute, with compiling
 # ---
 
 # %% [markdown]
 # # What does it cost to ask your GPU for a kernel?
 #
-# A hundred kernels that do next to nothing, asked for in four ways. The GPU has no work, so what
+# Run a hundred kernels that do next to nothing, asked for in four ways. The GPU has hardly any work, so what
 # you time is the asking. The ideas are those of [day 3](../curriculum/day_03.md).
 
 # %%
@@ -23,16 +23,16 @@ from anatomy.notebook import beside, measure
 # ## Predict
 #
 # How long does the CPU need to ask for one small PyTorch operation? And if a CUDA graph asks for all
-# hundred at once, how many times as fast is the whole?
+# hundred at once, how many times as fast are they done?
 
 # %%
-launch_guess = None  # seconds, such as 50e-6
-graph_guess = None  # such as 2
+# in seconds, such as 50e-6
+launch_guess = None
+graph_guess = None  # times, such as 2
 
 # %% [markdown]
 # ## Measure
-
-# %% [markdown]
+#
 # `PyTorch's empty kernel` is `torch.cuda._sleep(1)`: Python and the driver, without the dispatcher and
 # its tensors.
 
@@ -42,24 +42,41 @@ launches = measure("launches.rates")
 launches.show(
     op="100 launches",
     rows=ways,
-    quantity="host_enqueue",
+    quantity="step_wall",
     chart="times",
-    caption="How long the CPU is busy asking for a hundred kernels.",
+    caption="From the first call until the GPU is done with all hundred.",
 )
 
 # %%
 torch_op = launches.row(quantity="host_enqueue", variant="PyTorch op")
-asked = torch_op["median_s"] / 100
-print(beside(launch_guess, asked, "s"))
+asked, low, high = (torch_op[name] * 1e4 for name in ("median_s", "low_s", "high_s"))
+print("asking for one:", beside(launch_guess, asked / 1e6, "s"))
+print(f"  interval: {low:.1f} to {high:.1f} µs")
 graph = launches.row(quantity="step_wall", variant="CUDA graph")
-print(beside(graph_guess, 1 / graph["ratio"], "times as fast from a graph"))
+print("as a graph:", beside(graph_guess, 1 / graph["ratio"], "times as fast"))
 low, high = 1 / graph["ratio_high"], 1 / graph["ratio_low"]
-print(f"By its interval: {low:.1f} to {high:.1f} times.")
+print(f"  interval: {low:.1f} to {high:.1f} times")
 
 # %% [markdown]
 # ## Explain
 #
-# The same hundred, timed on the GPU while its queue is full:
+# The CPU asks, and the GPU runs behind it. Where asking takes longer, the GPU waits between kernels; a graph
+# asks for all of them in one call:
+
+# %% tags=["drawn"]
+from anatomy.page import queues
+
+print(
+    queues(
+        "graph_capture.map",
+        {"pointwise 65536": "twenty multiplications of 65,536 elements"},
+        graph=True,
+        caption="Other kernels, the same thing: called one by one, and as a graph. Drawn to scale.",
+    )
+)
+
+# %% [markdown]
+# How fast could the GPU go if the CPU were never late? Time the same hundred from a full queue:
 
 # %%
 launches.show(
@@ -67,23 +84,23 @@ launches.show(
     rows=ways,
     quantity="gpu_warm",
     chart="times",
-    caption="How long the GPU needs for them once they are queued.",
+    caption="The GPU's time for the hundred, queued before the first runs.",
 )
 
 # %%
 op = launches.row(op="100 launches", quantity="gpu_warm", variant="PyTorch op")
-busy = op["median_s"] / 100
-print(f"One operation keeps the CPU for {asked * 1e6:.1f} µs")
-print(f"and the GPU for {busy * 1e6:.1f} µs.")
+print(f"The CPU asks for one every {asked:.1f} µs,")
+print(f"the GPU could run one every {op['median_s'] * 1e4:.1f} µs.")
 
 # %% [markdown]
-# If the CPU needs longer than the GPU, a step of such kernels is host-bound. What helps then is fewer
-# launches, by fusion or by a graph, and not a faster GPU.
+# If the CPU needs longer, a step of such kernels is host-bound. What helps then is fewer launches, by fusion
+# or by a graph, and not a faster GPU. (The table's `launch-bound` says so of a row: without a full queue it
+# would be host-bound.)
 #
 # <details><summary>From which duration of a kernel on does the CPU no longer matter?</summary>
 #
 # From the time that the CPU takes to ask for one. Compare the first line above with the duration of
-# your own kernels in a profile: shorter ones leave gaps.
+# your own kernels in a profile: rows of shorter ones leave gaps.
 #
 # </details>
 #
@@ -121,4 +138,6 @@ compare(variants, op="50 additions", quantity="step_wall", device=device, budget
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 4](day_04.py): where your bytes are, and how long they take. Or choose among [all labs](index.md).
+# - [Lab 4](day_04.py): where your bytes are, and how long they take.
+# - [CUDA graphs](../axioms/cuda-graphs.md): when a graph is worth its making.
+# - [All labs](index.md).

@@ -6,7 +6,7 @@
 # order: 954
 # index:
 #   lab: "[4: Where are your bytes?](day_04.py)"
-#   you measure: bandwidth and latency over the working set
+#   you measure: "bandwidth and latency over the working set: how large your caches are, and what they give"
 #   takes on a GPU: a minute
 # ---
 
@@ -14,8 +14,8 @@
 # # Where are your bytes, and how long do they take?
 #
 # In the nearest place that still has them: the L1 cache of an SM, the L2 that all SMs share, or HBM. Read a
-# small working set again and again, then a larger one, and the speed falls where a cache is full. What each
-# place delivers [day 4](../curriculum/day_04.md) draws; guess before you look.
+# small working set again and again, then larger ones, and the speed falls where a cache is full. The ideas are
+# those of [day 4](../curriculum/day_04.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -23,19 +23,20 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# How large is the L2, as far as one thread can use it? How many times as fast as from HBM do all SMs get
-# a set that only the L2 holds? And how long does a single load from HBM take when nothing hides it?
+# - All SMs read: how many times as many bytes in a second come from the L2 as from HBM?
+# - One thread reads, each load after the last one: how long does one load from HBM take?
+# - How many MiB can that one thread go through before its loads get slower than the L2's?
 
 # %%
-l2_guess = None  # MiB, such as 10
 times_guess = None  # such as 10
-wait_guess = None  # seconds, such as 100e-9
+# in seconds, such as 100e-9
+wait_guess = None
+l2_guess = None  # MiB, such as 10
 
 # %% [markdown]
 # ## Measure
 #
-# First bandwidth. Each SM reads the whole set, or each reads its own part of it. Upright, on this site:
-# what the device says that a cache holds.
+# First bandwidth. Each SM reads the whole set, or each reads its own part of it.
 
 # %%
 ways = ["read by all", "read in parts"]
@@ -51,6 +52,7 @@ ladder.curve(
         "all L1": f"{l1}.gpu_bytes",
         "L2": "machine:l2_bytes",
     },
+    caption="Bytes in a second. Upright: sizes of caches, as the device says.",
 )
 
 # %% [markdown]
@@ -75,38 +77,52 @@ chase.curve(
         "L1 of one SM": f"{l1}.sm_bytes",
         "L2": "machine:l2_bytes",
     },
+    caption="How long one thread waits for one load.",
 )
 
 # %%
 held = chase.row(op="chase, levels", variant="level 2")
 far = chase.row(way="one thread", variant="1.00 GiB")["latency_s"]
 near = chase.row(way="one thread", variant="16.0 KiB")["latency_s"]
-print(beside(l2_guess, held["upto_bytes"] / 2**20, "MiB in the L2"))
-print(beside(wait_guess, far, "s"))
-print(f"A load from L1 takes {far / near:.0f} times less.")
+print("HBM:", beside(wait_guess, far, "s"))
+print(f"  {far / near:.0f} times as long as from L1")
+print("L2, for one thread:", beside(l2_guess, held["upto_bytes"] / 2**20, "MiB"))
 
 # %% [markdown]
 # ## Explain
 #
-# The L1 of one SM shows in both charts, near what the device says. The other edges differ, because the
-# readers do. Where each SM reads its own part, all L1 caches hold the set together. Where all read the
-# same lines, one fetch from the L2 may serve several SMs, so 8 MiB come faster than the L2 itself may
-# deliver. And one thread leaves the level of the L2 before the L2 is full: our guess is that the L2 has
-# two parts, and that an SM keeps its lines in the nearer.
+# Why do the edges lie where they do?
 #
-# By Little's law bandwidth times latency must be under way. For your HBM, by the two numbers above:
+# - **Each reads its own part**: all L1 caches hold the set together, so the first fall comes at the sum of all.
+# - **Each reads all**: the first fall comes at the L1 of *one* SM, and it is a slope: while a part of the set
+#   is still in L1, only the rest comes from the L2. One fetch from the L2 may then serve several SMs, so this
+#   curve is no measure of the L2 alone.
+# - **One thread** gets slower before the L2 is full. Our guess: the L2 has two parts, and an SM keeps its
+#   lines in the nearer.
+
+# %% tags=["drawn"]
+from anatomy.page import memory_ladder
+
+print(
+    memory_ladder(
+        caption="Where a byte may lie, how many come from there in a second, and how long one waits."
+    )
+)
+
+# %% [markdown]
+# Nobody gets HBM's bandwidth with one load at a time. By Little's law, bandwidth times latency must be under
+# way at once. By the two numbers above:
 
 # %%
 print(f"{slow * far / 2**20:.1f} MiB must be under way for HBM's rate.")
 
 # %% [markdown]
-# Day 4 takes PyTorch's best reduction for the bandwidth: [[calculated: bytes-in-flight]] on the
-# [[machine:gpu]].
+# (Day 4 takes PyTorch's best reduction for the bandwidth: [[calculated: bytes-in-flight]].)
 #
 # <details><summary>How many threads is that, with one load of four bytes each?</summary>
 #
-# Divide by four. Compare it with the threads that your GPU holds at once: each needs several loads
-# under way, or loads of sixteen bytes.
+# Divide by four. Your GPU holds hardly so many threads at once (2,048 for each SM of an H100<!-- given: the
+# data sheet -->), and they don't load all the time. So each needs several loads under way, or loads of sixteen bytes.
 #
 # </details>
 #
@@ -138,4 +154,6 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 5](day_05.py): what 32 loads of a warp cost when they lie apart.
+# - [Lab 5](day_05.py): what 32 loads of a warp cost when they lie apart.
+# - [Day 4](../curriculum/day_04.md): writes, and why a slope and not a cliff.
+# - [All labs](index.md).

@@ -6,15 +6,15 @@
 # order: 955
 # index:
 #   lab: "[5: What do strides and offsets cost?](day_05.py)"
-#   you measure: bandwidth over the stride of a warp's loads
+#   you measure: "bandwidth over the stride of a warp's loads: what memory moves that nobody asked for"
 #   takes on a GPU: a quarter of a minute
 # ---
 
 # %% [markdown]
 # # What do strides cost?
 #
-# A model that you can write in three lines, held against a measurement: a warp's loads cost the
-# sectors that they touch. The ideas are those of [day 5](../curriculum/day_05.md).
+# Write a model in three lines, and hold it against a measurement: a warp's loads cost the *sectors* that they
+# touch, pieces of 32 bytes. The ideas are those of [day 5](../curriculum/day_05.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -22,24 +22,35 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# Memory moves in sectors of 32 bytes. A warp loads 32 floats that lie a stride apart. Which share of
-# the bytes that move was asked for?
+# Say that memory moves in sectors of 32 bytes. The 32 threads of a warp load a float each, a stride apart.
+# Which share of the bytes that move was asked for?
 
 
 # %%
-def share(stride):
-    """Bytes asked for, over bytes of the sectors that hold them."""
-    sectors = {4 * stride * thread // 32 for thread in range(32)}
-    return 32 * 4 / (32 * len(sectors))
+def share(stride, piece=32):
+    """Bytes asked for, over bytes of the pieces that hold them."""
+    pieces = {4 * stride * thread // piece for thread in range(32)}
+    return 32 * 4 / (piece * len(pieces))
 
 
 print({stride: round(share(stride), 3) for stride in (1, 2, 4, 8, 16, 32)})
+
+# %% tags=["drawn"]
+from anatomy.chapters.coalescing.figures import touched
+
+print(
+    touched(
+        [(1, 0), (2, 0), (8, 0)],
+        caption="The sectors that one load of a warp touches, and the bandwidth that was measured.",
+    )
+)
 
 # %% [markdown]
 # The model says that the loss ends at a stride of eight. Do you believe it for sixteen?
 
 # %%
-sixteen_guess = None  # share of the bandwidth at stride 1, such as 0.1
+# of the rate at stride 1, such as 0.1
+sixteen_guess = None
 
 # %% [markdown]
 # ## Measure
@@ -52,6 +63,7 @@ strides.curve(
     series="op",
     fit="predicted_rate",
     where={"op": ["one of each"]},
+    caption="Bytes asked for in a second. Dashed: what the model says.",
 )
 
 
@@ -60,31 +72,64 @@ def rate(stride):
     return strides.row(op="one of each", variant=f"stride {stride}")["rate"]
 
 
-print(beside(sixteen_guess, rate(16) / rate(1), "of the bandwidth at stride 1"))
-for stride in (2, 4, 8, 16, 32):
-    found = rate(stride) / rate(1)
-    print(f"stride {stride:2}: predicted {share(stride):.3f}, measured {found:.3f}")
+print("stride 16:", beside(sixteen_guess, rate(16) / rate(1), "%"))
 
 # %% [markdown]
 # ## Explain
 #
-# Where do prediction and measurement part? There the memory moves larger pieces than a sector. Change
-# the 32 bytes in `share` to 64, and run the cells again: does that fit better?
+# Where do model and measurement part? Suppose that memory moves two sectors at once, pieces of 64 bytes:
+
+# %%
+print("stride  32 bytes  64 bytes  measured")
+for stride in (2, 4, 8, 12, 16, 32):
+    said = share(stride), share(stride, piece=64), rate(stride) / rate(1)
+    print(f"{stride:6}" + "".join(f"{each:10.3f}" for each in said))
+
+# %% [markdown]
+# [[when claim:pieces-predict-strides is holds]]
 #
-# <details><summary>And if the neighbours are read right afterwards?</summary>
+# Pieces of 64 bytes fit at every stride.
 #
-# Then they are in a cache. The experiment has that case too, `op="all of them"`: look at its rows.
+# [[when holds in part]]
 #
-# </details>
+# Pieces of 64 bytes fit until the loads lie far apart. Toward stride 32 even they promise too much; why was not
+# recorded.
+#
+# [[when fails, inconclusive, not measurable here]]
+#
+# Compare the last two columns. That pieces of 64 bytes fit at *every* stride is not shown here: look at the last row.
+#
+# [[end]]
+#
+# ## And if the neighbours are read right afterwards?
+#
+# Let each thread read as many neighbouring floats as the stride is long, one after the other. All bytes that move
+# are used then, if a cache keeps them for so long:
 
 # %%
 strides.show(
     op="all of them",
     columns=["variant", "rate", "ratio"],
     rows=["stride 1", "stride 2", "stride 4", "stride 8", "stride 16", "stride 32"],
+    caption="Bytes asked for in a second, and the time, where all neighbours are read.",
 )
 
 # %% [markdown]
+# [[when claim:strides-are-cheap-if-all-is-used is holds]]
+#
+# It does: what one request wasted, the next ones use.
+#
+# [[when holds in part]]
+#
+# It does, up to stride 8. Beyond, one request touches 16 or 32 lines, and L1 takes about a clock for each of them
+# ([day 5](../curriculum/day_05.md)).
+#
+# [[when fails, inconclusive, not measurable here]]
+#
+# That a cache gives back more than a part is not shown here.
+#
+# [[end]]
+#
 # ## On your own
 #
 # The same in PyTorch: every eighth column of a matrix, against a matrix that holds only these.
@@ -109,4 +154,6 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 6](day_06.py): how much arithmetic is free. Or choose among [all labs](index.md).
+# - [Lab 6](day_06.py): how much arithmetic is free.
+# - [Memory layouts](../benchmarks/c01_tensor_semantics.md): what strides do to PyTorch's own operations.
+# - [All labs](index.md).

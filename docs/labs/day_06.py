@@ -6,15 +6,16 @@
 # order: 956
 # index:
 #   lab: "[6: How much arithmetic is free?](day_06.py)"
-#   you measure: run time over the multiply-adds on each element
+#   you measure: "run time over the multiply-adds on each element: where memory stops being the limit"
 #   takes on a GPU: a few seconds
 # ---
 
 # %% [markdown]
 # # How much arithmetic is free?
 #
-# A kernel reads a float, does some multiply-adds on it and writes it back. The bytes are those of a copy,
-# however much arithmetic there is. The ideas are those of [day 6](../curriculum/day_06.md).
+# A kernel reads a float, does some multiply-adds on it and writes it back. It moves the bytes of a copy,
+# however much it computes: so some arithmetic hides behind the memory. The ideas are those of
+# [day 6](../curriculum/day_06.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -22,7 +23,9 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# How many multiply-adds can each element carry until the kernel takes a tenth longer?
+# How many multiply-adds can each element carry until the kernel takes a tenth longer? Your card's data sheet has
+# two numbers that help: bytes in a second, and fp32 operations in a second. A multiply-add is two operations, an
+# element eight bytes.
 
 # %%
 free_guess = None  # such as 4
@@ -32,20 +35,40 @@ free_guess = None  # such as 4
 
 # %%
 sweep = measure("roofline.intensity")
-sweep.curve(x="fmas", y="median_s", series="op")
+sweep.curve(
+    x="fmas",
+    y="median_s",
+    series="op",
+    caption="The kernel's time over the multiply-adds (FMAs) on each element.",
+)
 
 # %%
 fmas = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 256, 512, 1024]
 name = {n: "1 FMA" if n == 1 else f"{n} FMAs" for n in fmas}
 time = {n: sweep.row(variant=name[n])["median_s"] for n in fmas}
 free = [n for n in fmas if time[n] <= 1.1 * time[1]]
-print(beside(free_guess, max(free, default=1), "multiply-adds cost a tenth or less"))
+print(beside(free_guess, max(free, default=1), "multiply-adds"))
+print("take a tenth longer, or less")
 
 # %% [markdown]
 # ## Explain
 #
-# Two straight lines bound the time from below: the bytes over the bandwidth, and the operations over
-# the peak. Take both from the ends of your sweep, and see where they cross:
+# The kernel does two things at once, and takes at least as long as the longer of them:
+
+# %% tags=["drawn"]
+from anatomy.chapters.roofline.figures import clocks
+
+print(
+    clocks(
+        fmas=[16, 64, 256],
+        caption="Bars: how long the bytes take at a copy's bandwidth, and the arithmetic at the best rate of "
+        "this sweep. Upright mark: when the kernel was done.",
+    )
+)
+
+# %% [markdown]
+# Both bars are straight lines over the number of multiply-adds. Take the lines from the ends of your sweep: where
+# do they cross?
 
 # %%
 moved = sweep.row(variant="1 FMA")["bytes"]
@@ -57,15 +80,15 @@ ridge = peak / bandwidth
 print(f"The lines cross at {ridge:.1f} FLOP/B: {ridge * 4:.0f} multiply-adds.")
 for n in (16, 64, 80, 256):
     least = max(moved / bandwidth, 2 * n * elements / peak)
-    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the larger line")
+    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the longer bar")
 
 # %% [markdown]
-# Day 6 takes medians of several points at each end, and so gets a slightly different ridge from the
-# same sweep.
+# That crossing is the *ridge*. (Day 6 takes medians of several points, and gets a slightly different one.)
 #
-# <details><summary>Where is the measured time farthest above the lines?</summary>
+# <details><summary>Where does the kernel take longest, beside the longer bar?</summary>
 #
-# If it is near the ridge: loads and arithmetic of one length can't hide each other completely.
+# On our machines near the ridge, where both bars are about as long. Our guess: then any moment in which one waits
+# for the other is lost, while far from the ridge the longer one always has work. It was not tested.
 #
 # </details>
 #
@@ -106,4 +129,6 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 7](day_07.py): which roof is over an operation. Or choose among [all labs](index.md).
+# - [Lab 7](day_07.py): which roof is over an operation.
+# - [torch.compile](../axioms/compile.md): how to use the arithmetic that is free.
+# - [All labs](index.md).

@@ -6,15 +6,16 @@
 # order: 957
 # index:
 #   lab: "[7: Which roof is over it?](day_07.py)"
-#   you measure: twenty-two PyTorch operations under the roofs of your GPU
+#   you measure: "PyTorch operations under the roofs of your GPU: where a better kernel could save time"
 #   takes on a GPU: a quarter of a minute, and two minutes for the roofs
 # ---
 
 # %% [markdown]
 # # Which roof is over it?
 #
-# Bytes over bandwidth and operations over peak: the longer of both is the least time of an operation, and
-# the speed that goes with it its roof. How near do PyTorch's own get? The ideas are those of [day 7](../curriculum/day_07.md).
+# An operation must move its bytes and do its arithmetic. The longer of these two times is the least that it can
+# take, and the speed that goes with it is its *roof*. How near do PyTorch's own come? The ideas are those of
+# [day 7](../curriculum/day_07.md).
 
 # %%
 from anatomy.notebook import beside, measure
@@ -26,7 +27,8 @@ from anatomy.notebook import beside, measure
 # matmul in bf16?
 
 # %%
-guesses = {"relu": None, "softmax": None, "matmul, bf16": None}  # shares, such as 0.5
+# shares of 1, such as 0.5
+guesses = {"relu": None, "softmax": None, "matmul, bf16": None}
 
 # %% [markdown]
 # ## Measure
@@ -36,34 +38,50 @@ guesses = {"relu": None, "softmax": None, "matmul, bf16": None}  # shares, such 
 
 # %%
 operations = measure("roofline.operations")
-operations.show(
-    columns=["variant", "median_s", "share"],
-    rows=["relu", "gelu", "sum", "softmax", "layer_norm", "cumsum", "sort"],
+for name, guess in guesses.items():
+    share = operations.row(variant=name)["share"]
+    print(f"{name:13}", beside(guess, share, "% of its roof"))
+
+# %% tags=["drawn"]
+from anatomy.chapters.roofline.figures import operations as under_their_roofs
+
+print(
+    under_their_roofs(
+        ["matmul, bf16", "attention", "sum", "layer_norm", "softmax", "relu"],
+        caption="Speed over arithmetic intensity, the operations on each byte that must move. Along the slope "
+        "the memory is the roof, along a flat line the arithmetic.",
+    )
 )
 
 # %%
-for name, guess in guesses.items():
-    share = operations.row(variant=name)["share"]
-    print(f"{name:13}", beside(guess, share, "of its roof"))
+names = ["relu", "gelu", "sum", "softmax", "layer_norm", "cumsum", "transposed copy", "sort"]
+operations.show(
+    columns=["variant", "median_s", "share"],
+    rows=[*names, "matmul, bf16"],
+    caption="The limit is a copy, a read, or for a matmul the best of matmuls.",
+)
+
+# %% [markdown]
+# A matmul's roof was itself measured with matmuls, the best of several sizes. So a full share says that this one is as
+# good as those, and not that no better one could be.
 
 # %% [markdown]
 # ## Explain
 #
-# What matters for your program is not the share but the time above the least: that is what a better
-# kernel could save.
+# What matters for your program is not the share but the time above the least: a better kernel can save no more
+# than that.
 
 # %%
-names = ["relu", "exp", "gelu", "sum", "softmax", "layer_norm", "cumsum"]
-names += ["transposed copy", "sort"]
 rows = {name: operations.row(variant=name) for name in names}
 above = {name: row["median_s"] * (1 - row["share"]) for name, row in rows.items()}
+print("µs above the least")
 for name in sorted(above, key=above.get, reverse=True)[:5]:
-    print(f"{name:16} {above[name] * 1e6:8.0f} µs above the least")
+    print(f"{name:16}{above[name] * 1e6:6.0f}")
 
 # %% [markdown]
 # <details><summary>Why is a sort so far away, and is that anyone's fault?</summary>
 #
-# The roof counts one read and one write of each element. A radix sort goes through all elements once
+# Nobody's. The roof counts one read and one write of each element. A radix sort goes through all elements once
 # for each digit: its own least is several such trips. A roof is only as good as the count under it.
 #
 # </details>
@@ -92,5 +110,6 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Lab 10](day_10.py): what it costs to read one number from the GPU. Or choose among
-# [all labs](index.md).
+# - [Lab 10](day_10.py): what it costs to read one number from the GPU.
+# - [Which technique should I try?](../axioms.md), by what holds your step back.
+# - [All labs](index.md).

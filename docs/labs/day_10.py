@@ -6,16 +6,15 @@
 # order: 960
 # index:
 #   lab: "[10: What does one number cost?](day_10.py)"
-#   you measure: training loops with and without `.item()` in each step
+#   you measure: "training loops with and without `.item()` in each step: when a wait costs nothing"
 #   takes on a GPU: a minute
 # ---
 
 # %% [markdown]
 # # What does it cost to read one number from the GPU?
 #
-# `loss.item()` waits until the GPU has come to the end of its queue. Is that dear? Only for a loop in which the CPU
-# is ahead: its lead is gone in each step. The loop of a large model is
-# [[sync_points.training_loop.large."item each step".ratio | speed]] here. The ideas are those of
+# `loss.item()` waits until the GPU has come to the end of its queue. What that costs depends on how far ahead of the
+# GPU the CPU was. Guess it for two loops, measure it, and find out what decides. The ideas are those of
 # [day 10](../curriculum/day_10.md).
 
 # %%
@@ -24,65 +23,83 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# A training loop of a transformer of two layers reads its loss in each step. How many times as long does it
-# take as the loop that never reads it: for a small model (width 256, 256 tokens), and for a large one (width
-# 2048, 4096 tokens)?
+# A training loop reads its loss in each step. How many times as long does it take as one that never does? The model
+# has two transformer layers: once small (width 256, 256 tokens), once large (width 2048, 4096 tokens).
 
 # %%
-small_guess, large_guess = None, None  # such as 2
+# times as long, such as 2
+small_guess, large_guess = None, None
 
 # %% [markdown]
 # ## Measure
 
 # %%
 loops = measure("sync_points.training_loop")
-piece = "The table has the times of pieces of 25 steps."
-loops.show(op="small", quantity="step_wall", chart="ratios", caption=f"A small model. {piece}")
-
-# %%
-loops.show(op="large", quantity="step_wall", chart="ratios", caption=f"A large model. {piece}")
+loops.show(
+    quantity="step_wall",
+    chart="ratios",
+    caption="Over a loop that never reads its loss, in pieces of 25 steps.",
+)
 
 # %%
 for guess, size in ((small_guess, "small"), (large_guess, "large")):
-    ratio = loops.row(op=size, quantity="step_wall", variant="item each step")["ratio"]
-    print(f"{size}:", beside(guess, ratio, "times as long"))
+    read = loops.row(op=size, quantity="step_wall", variant="item each step")
+    print(f"{size}:", beside(guess, read["ratio"], "times as long"))
+    print(f"  {read['ratio_low']:.2f} to {read['ratio_high']:.2f}: {read['verdict']}")
 
 # %% [markdown]
 # ## Explain
 #
 # While the CPU waits it asks for nothing, so the GPU's queue is empty when it goes on. That costs the time
-# to fill it again, once in each step, unless it was empty anyway. So look at one step: how long is it, and how
-# much of that does the CPU need to ask for it?
+# to fill it again, once in each step, unless it was empty anyway:
 
-# %%
-asked = {"rows": ["one step"], "columns": ["variant", "median_s"]}
-loops.show(quantity="host_enqueue", **asked, caption="What the CPU takes to ask for a step.")
+# %% tags=["drawn"]
+from anatomy.chapters.sync_points.lost_lead import lost_lead
 
-# %%
-each = {"rows": ["no readback", "item each step"], "columns": ["variant", "step_s", "wait_s"]}
-loops.show(
-    quantity="step_wall",
-    **each,
-    caption="One step, and what the readback adds: no surer than the ratios above.",
+print(
+    lost_lead(
+        caption="A sketch with made-up times. Above, the CPU is ahead after the first step, and the GPU always has "
+        "work. Below, the wait takes that lead away in each step."
+    )
 )
+
+# %% [markdown]
+# Was the CPU ahead in your loops? Compare what it takes to ask for a step with the step:
+
+# %%
+loops.show(
+    quantity="host_enqueue",
+    rows=["one step"],
+    columns=["variant", "median_s"],
+    caption="What the CPU takes to ask for one step.",
+)
+
+# %%
+for size in ("small", "large"):
+    step = loops.row(op=size, quantity="step_wall", variant="no readback")["step_s"]
+    print(f"{size}: a step takes {step * 1e3:.1f} ms")
+
+# %% [markdown]
+# Asking is timed apart, each time from an empty queue. On a host whose speed changes it can come out longer than the
+# whole step: read that as “the CPU was not ahead”.
 
 # %% [markdown]
 # <details><summary>Which loop can lose something?</summary>
 #
 # One in which the CPU needs clearly less to ask for a step than the step takes: only there is it ahead. In
-# any other the GPU waits for the CPU with or without a readback, and what is added is within the noise or is the
-# price of the call itself. Of loops that are ahead, the one with the least lead feels it most.
+# any other the GPU waits for the CPU with or without a readback, and only the price of the call itself is added.
 #
 # </details>
 #
-# What costs nothing can still be wrong. `non_blocking=True` toward the CPU returns before the copy is
-# there. Below, memory that holds a −1 (`before`) is to receive a 1 (`copied`). `read` is what the CPU finds there at
-# once, `later` what it finds after a wait. In the last two rows the copy goes to the GPU, and the CPU writes a 2 into
-# the source while it is under way:
+# ## May you leave the wait out?
+#
+# `non_blocking=True` toward the CPU returns before the copy is there. Below, memory that holds a −1 (`before`) is to
+# receive a 1 (`copied`). `read` is what the CPU finds there at once, `later` what it finds after a wait. In the last
+# two rows the copy goes to the GPU, and the CPU writes a 2 into the source while it is under way:
 
 # %%
 copies = measure("transfers.hazard")
-copies.show()
+copies.show(caption="`stale`: another value arrived than the one copied.")
 
 # %% [markdown]
 # <details><summary>Which of these may you use without a wait?</summary>
@@ -129,4 +146,6 @@ compare(
 # %% [markdown]
 # ## Where next?
 #
-# [Sync points](../benchmarks/c02_sync_points.md), or [all labs](index.md).
+# - [Sync points](../benchmarks/c02_sync_points.md): which lines wait, and what to write instead.
+# - [Day 10](../curriculum/day_10.md), whose ideas these are.
+# - [All labs](index.md).

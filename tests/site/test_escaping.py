@@ -39,7 +39,7 @@ OURS = {
     "figures": {"kind"},
     "framing": {"f' {kind}' if kind and body else ''"},
     "frontiers": {"kind"},
-    "labs": {"SESSION", "YOURS"},
+    "labs": {"DRAWN", "SESSION", "YOURS"},
     "lessons": {"name", "spent"},
     "lists": {"' long' if long else ''"},
     "matrices": {"len(alongs)"},

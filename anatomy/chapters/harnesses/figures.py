@@ -6,7 +6,14 @@ from html import escape
 from anatomy.chapters.harnesses import covered, mistakes
 from anatomy.chapters.harnesses.contest import scoreboard, targets
 from anatomy.chapters.harnesses.contest.scoreboard import Sheet
-from anatomy.chapters.harnesses.contest.standings import OURS, PROCESSES, RIVALS, Contest, where
+from anatomy.chapters.harnesses.contest.standings import (
+    BIAS,
+    OURS,
+    PROCESSES,
+    RIVALS,
+    Contest,
+    where,
+)
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.judge.rows import Row
@@ -137,7 +144,8 @@ def _chart(found: Contest, part: str, quantity: str) -> str:
         for op, variant, value in table[["op", "variant", part]].itertuples(index=False)
         if value > 0 or not logarithmic
     ]
-    drawn = svg.Drawing("clouds.harnesses", (points, CHARTS[part], logarithmic))
+    near = 100 * BIAS if part == "bias" and quantity != "step_wall" else 0.0
+    drawn = svg.Drawing("clouds.harnesses", (points, CHARTS[part], logarithmic, near))
     label = f"{CHARTS[part]} by workload and harness, {quantity}. The table has the figures."
     return svg.chart([("", drawn)], label) if points else ""
 

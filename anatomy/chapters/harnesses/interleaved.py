@@ -60,7 +60,13 @@ def recorded(table: Sequence[Row]) -> Trio:
     return Trio(by_role["control"], by_role["variant"], by_role["again"])
 
 
-def interleaved(experiment: str, *, quantity: str | None = None, caption: str | None = None) -> str:
+def interleaved(
+    experiment: str,
+    *,
+    quantity: str | None = None,
+    caption: str | None = None,
+    several: str | None = None,
+) -> str:
     """The blocks of one process in the order that `compare` takes them, each block's ratios to the
     control, and over all processes their interval and the verdict.
 
@@ -68,8 +74,12 @@ def interleaved(experiment: str, *, quantity: str | None = None, caption: str | 
 
     Args:
         experiment: One that holds a single variant against the control, by its defaults.
+        several: What the caption adds where it was measured on several occasions.
     """
     found = current().find(experiment, **selectors(experiment, {}, None, quantity))
+    held = found.recording.rows if found.recording else ()
+    if several and any(row.get("occasions", 1) > 1 for row in held):
+        caption = f"{caption or ''} {several}".strip()
 
     def draw() -> str:
         trio = recorded(rows.select(found.recording.rows, quantity=quantity))
@@ -112,7 +122,7 @@ def _drawn(sheet: Canvas, trio: Trio) -> None:
     left, right = 44.0, 470.0 if desk else 252.0
     sheet.words(1, 12, "1. Time them in turn, in short blocks", bold=True)
     top = _legend(sheet, trio, 30) + (8 if desk else 6)
-    _blocks(sheet, trio, left, right, top)
+    _blocks(sheet, trio, left, right if desk else sheet.width - 2, top)
     heading = top + 56
     said = "2. Divide by the control" + (", block by block: time / control" if desk else "")
     sheet.words(1, heading, said, bold=True)

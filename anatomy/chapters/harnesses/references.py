@@ -37,18 +37,20 @@ def target(showing: Showing, name: str, spec: str) -> str:
 @reference("one-process")
 def one_process(showing: Showing, kind: str, spec: str) -> str:
     """`[[one-process: effect]]`, how many of how many true differences our verdict finds from one
-    process; of `same`, how many equals it tells apart."""
-    if kind not in standings.PAIRS or spec:
+    process; of `same`, how many equals it tells apart; `| interval`, how many its intervals would,
+    without the other rules of a verdict."""
+    if kind not in standings.PAIRS or spec not in ("", "interval"):
         raise BadParameter(f"a kind of pair is one of {', '.join(standings.PAIRS)}; got {kind!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""
     table = figures.contest(calls).errors
-    table = standings.where(table, variant=standings.OURS, kind=kind, by="verdict")
+    table = standings.where(table, variant=standings.OURS, kind=kind, by=spec or "verdict")
     if table.empty:
         return spans.gap(*calls)
     (row,) = table.itertuples()
-    said = spans.figure("measured", f"{row.hits} of {row.count}", "verdicts of one process alone")
+    what = f"{spec or 'verdict'}s of one process alone"
+    said = spans.figure("measured", f"{row.hits} of {row.count}", what)
     return said + spans.marks(*calls)
 
 

@@ -24,10 +24,13 @@ FACTORS = (0.01, 0.1, 0.2, 0.5, 0.7, 1, 1.4, 2, 5, 10, 100)
 TALL = 1.15  # times a row: marks, one for each series, must stay apart in it
 
 
-def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int) -> Spec:
+def harnesses(
+    points: Data, title: str, logarithmic: bool = False, near: float = 0.0, *, width: int
+) -> Spec:
     """One row per workload (`label`) and one mark per harness (`series`) in it. An axis that is not
-    logarithmic has a rule at 0 and is linear around it; far out, where a short kernel's bias lies,
-    it is logarithmic too, so its ticks are powers of ten on both sides."""
+    logarithmic has a rule at 0, a band of `near` around it if any, and is linear there; far out,
+    where a short kernel's bias lies, it is logarithmic too, so its ticks are powers of ten on both
+    sides."""
     names = grammar.members(points)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(type="symlog", constant=1)
     values = [point["value"] for point in points]
@@ -45,6 +48,9 @@ def harnesses(points: Data, title: str, logarithmic: bool = False, *, width: int
     beside = alt.YOffset("series:N", scale=alt.Scale(domain=slots))
     base = grammar.on(points, y=rows, yOffset=beside, description="hover:N")
     layers = [] if logarithmic else [grammar.dashed([{"value": 0.0}], x="value:Q")]
+    if near:
+        band = grammar.on([{"low": -near, "high": near}], x="low:Q", x2="high:Q")
+        layers.insert(0, band.mark_rect(color=BAND))
     layers.append(grammar.dots(base, 62, x=x, color=colour, shape=shape))
     return grammar.framed([*layers, *labels], width, height * (1.5 if labels else 1) * TALL)
 

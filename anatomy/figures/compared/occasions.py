@@ -7,6 +7,7 @@ from math import exp, log
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.charts.clouds import LEAST_FACTOR
 from anatomy.judge import again
 from anatomy.judge.again import Agreement
 from anatomy.judge.occasions import Seen, pooled
@@ -24,6 +25,7 @@ WHO = {
     MIXED: "GPU-against-host",
 }
 WHAT = {"median_s": "times", "ratio": "ratios"}
+SHOWN = 1.25  # times the widest band: how far the axes reach
 AGAIN = "pytorch-gpu-anatomy record --again"
 
 
@@ -87,8 +89,11 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
         if points:
             panes.append((f"{len(mine)} {who} ratios", points, reach[pace]["ratio"]))
     axes = "ratio on one occasion", "next occasion over that one"
-    ends = [point["value"] for _, points, _ in panes for point in points]
-    farthest = max([1.0, *ends, *(1 / end for end in ends), *(factor for *_, factor in panes)])
+    # A single mark far out would leave the others a line: it stands at the edge.
+    farthest = max(LEAST_FACTOR, *(SHOWN * factor for *_, factor in panes))
+    for _, points, _ in panes:
+        for point in points:
+            point["value"] = min(max(point["value"], 1 / farthest), farthest)
     panels = [
         (title, svg.Drawing("clouds.moved", (points, (), axes, factor, farthest)))
         for title, points, factor in panes

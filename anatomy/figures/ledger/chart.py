@@ -81,7 +81,8 @@ def accuracy(showing: Showing, found: Sequence[Result]) -> str:
     several = [each for each in here if each.measured.cases > 1]
     single = sum(_farthest(each) > FAR for each in several)
     sentence = (
-        f"<p>Of {len(here)} inherited numbers that were measured on the "
+        "<p>The guides that this project grew from give numbers too. Of "
+        f"{len(here)} inherited numbers that were measured on the "
         f"{called(here, here[0].machine)}, {close} {'is' if close == 1 else 'are'} "
         f"within a factor of {NEAR:g} of the claim, and {len(here) - close - len(far)} more within "
         f"a factor of {FAR:g}. Further off are {len(far)}: {less} below the claim, "

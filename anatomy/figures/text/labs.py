@@ -14,6 +14,9 @@
     # %% tags=["yours"]
     # code that runs on a reader's machine alone
 
+    # %% tags=["drawn"]
+    # code that prints a figure of the site's page, and is in no reader's notebook
+
 Each cell ends with an empty line. What a page is checked for, collected for and drawn for then
 holds of a lab: a cell of code is a block of the page, and its last expression is printed as a
 notebook shows it (`anatomy.notebook.output`).
@@ -28,13 +31,15 @@ from anatomy.table.errors import BadParameter
 
 FOLDER, ENDING = "labs", ".py"
 SESSION, YOURS = "lab", "yours"  # what marks the fences of cells among those in their text
+DRAWN = "drawn"
 TEXT = "<!--cell-->"  # begins a cell of text
 _OPENINGS = {
     "text": TEXT,
     "code": f'```python exec="on" html="1" session="{SESSION}"',
     YOURS: f'```python title="{YOURS}"',
+    DRAWN: f'```python exec="on" html="1" session="{DRAWN}"',
 }
-_MARKER = re.compile(r'# %%(?P<text> \[markdown\])?(?P<yours> tags=\["yours"\])?\s*')
+_MARKER = re.compile(r'# %%(?P<text> \[markdown\])?(?: tags=\["(?P<tag>yours|drawn)"\])?\s*')
 _OUTPUT = 'print(__import__("anatomy.notebook").notebook.output('
 
 
@@ -42,7 +47,7 @@ _OUTPUT = 'print(__import__("anatomy.notebook").notebook.output('
 class Cell:
     """One cell of a notebook."""
 
-    kind: Literal["text", "code", "yours"]
+    kind: Literal["text", "code", "yours", "drawn"]
     line: int  # of its marker, from 1
     lines: list[str]  # without the marks of comments
 
@@ -64,7 +69,7 @@ def cells(page: str, text: str) -> tuple[list[str], list[Cell]]:
                 raise BadParameter(f"{page}:{at}: a cell begins with one of {known}.")
             if (found[-1].lines if found else before)[-1:] not in ([], [""]):
                 raise BadParameter(f"{page}:{at}: an empty line ends the cell before this one.")
-            kind = "text" if marker["text"] else YOURS if marker["yours"] else "code"
+            kind = "text" if marker["text"] else marker["tag"] or "code"
             found.append(Cell(kind, at, []))
         elif found and found[-1].kind != "text":
             found[-1].lines.append(line)

@@ -135,8 +135,8 @@ def test_the_chart_has_a_mark_for_each_harness_and_workload(contest, monkeypatch
     drawn = []
     monkeypatch.setattr(figures.svg, "chart", lambda panels, label: drawn.extend(panels) or "")
     figures._chart(contest, "spread", "gpu_cold")
-    ((_, (_, (points, _, logarithmic))),) = drawn
-    assert len(points) == len(contests.WORKLOADS) * 4 and logarithmic
+    ((_, (_, (points, _, logarithmic, near))),) = drawn
+    assert len(points) == len(contests.WORKLOADS) * 4 and logarithmic and not near
     ours = (p for p in points if p["series"] == "compare")
     one = next(p for p in ours if p["label"].startswith("W5 softmax: "))
     assert 0.1 < one["value"] < 1.1 and one["hover"].startswith("W5 softmax, compare: ")

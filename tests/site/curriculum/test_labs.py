@@ -14,7 +14,7 @@ import pytest
 from anatomy import comparison, notebook
 from anatomy.figures.curriculum import outline
 from anatomy.figures.text import labs
-from anatomy.figures.text.labs import YOURS, as_page, cells, written
+from anatomy.figures.text.labs import DRAWN, YOURS, as_page, cells, written
 from anatomy.record import recording
 from anatomy.record.showing import Showing, using
 from anatomy.table.errors import BadParameter
@@ -45,6 +45,9 @@ found.show(
 row = found.row(op="matmul", quantity="gpu_warm", variant="sliced_offset_view")
 print(beside(1.0, row["median_s"], "s"), "<b>")
 
+# %% tags=["drawn"]
+print("<svg>a sketch</svg>")
+
 # %% tags=["yours"]
 import torch
 
@@ -60,7 +63,7 @@ def test_a_lab_is_a_page_line_for_line():
     same = [at for at, line in enumerate(page) if line and line == lines[at]]
     assert {lines.index("import torch"), lines.index('row = found.row(op="matmul", quantity='
             '"gpu_warm", variant="sliced_offset_view")')} <= set(same)  # fmt: skip
-    assert sum(line == "```" for line in page) == 3
+    assert sum(line == "```" for line in page) == 4
 
 
 @pytest.mark.parametrize(
@@ -93,8 +96,7 @@ def test_jupytext_reads_the_same_cells(file):
         theirs = theirs[1:]
     kinds = {"markdown": "text", "code": "code"}
     assert [("\n".join(each.lines).strip("\n"), each.kind) for each in ours] == [
-        (each.source, YOURS if each.metadata.get("tags") else kinds[each.cell_type])
-        for each in theirs
+        (each.source, *(each.metadata.get("tags") or [kinds[each.cell_type]])) for each in theirs
     ]
 
 
@@ -125,6 +127,7 @@ def test_a_lab_is_executed_with_the_recordings_and_looks_like_the_site(built):
     page = built.read("labs/a/index.html")
     assert 'class="table-scroll"' in page and "your guess: 1.00 s; measured: " in page
     assert "&lt;b&gt;" in page and "ran on none here" in page
+    assert "\n<svg>a sketch</svg>" in page and "print(&quot;&lt;svg" not in page
     assert 'href="../.."' in page and 'href="a.ipynb" download' in page
     assert "output(" not in page and "<!--html-->" not in page and "jp-Cell" not in page
     assert "cdnjs" not in page and len(page) < MOST_BYTES
@@ -135,12 +138,13 @@ def test_its_notebook_opens_unrun_with_its_own_code_and_no_dead_links(built):
     text = built.read("labs/a/a.ipynb")
     nbformat.validate(nbformat.reads(text, as_version=4))
     held = json.loads(text)["cells"]
-    assert [each["cell_type"] for each in held] == ["markdown", "code", "code", "code"]
+    assert [each["cell_type"] for each in held] == ["markdown", *["code"] * 2, "markdown", "code"]
+    assert "has a picture" in "".join(held[3]["source"])
     words = "".join(held[0]["source"])
     assert "More than nothing, and" in words and "[this](https://example.org)" in words
     assert not any(each.get("outputs") for each in held)
     assert "".join(held[1]["source"]).endswith("has two bytes")
-    assert held[3]["metadata"]["tags"] == [YOURS]
+    assert held[4]["metadata"]["tags"] == [YOURS]
 
 
 def test_a_link_that_leads_nowhere_ends_the_build_with_its_line(tmp_path):
@@ -171,7 +175,7 @@ def test_every_cell_of_a_lab_runs_on_a_cpu(file, recorded, capsys, monkeypatch):
     _, found = cells(f"labs/{file.name}", file.read_text(encoding="utf-8"))
     names = {"shown": []}
     for cell in found:
-        if cell.kind != "text":
+        if cell.kind not in ("text", DRAWN):
             code = as_page("x.py", "\n".join(["# %%", *cell.lines])).split("\n")[1:-1]
             exec("\n".join(code), names)
     said = capsys.readouterr().out
@@ -237,7 +241,8 @@ def test_on_a_gpu_it_measures(monkeypatch, recorded):
         (None, 2e-6, "s", "measured: 2.00 µs (no guess yet)"),
         (4e-6, 2e-6, "s", "your guess: 4.00 µs; measured: 2.00 µs; a factor of 2 apart"),
         (1e12, 4e12, "B/s", "a factor of 4 apart"),
-        (0, 3, "blocks", "your guess: 0 blocks; measured: 3.00 blocks; a factor of nan apart"),
+        (0, 3, "blocks", "your guess: 0 blocks; measured: 3 blocks; a factor of nan apart"),
+        (0.5, 0.0947, "% of all", "your guess: 50.0% of all; measured: 9.47% of all"),
     ],
 )
 def test_a_guess_stands_beside_what_was_measured(guess, measured, unit, said):
