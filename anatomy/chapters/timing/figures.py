@@ -35,7 +35,7 @@ def strays(table: Sequence[Row]) -> str:
 
 
 def _bars(sheet: Canvas, table: Sequence[Row]) -> None:
-    most, left = max(row["stray"] for row in table), 112.0
+    most, left = max(row["stray"] for row in table) or 1.0, 112.0  # 1: where none strays at all
     for op, each in groupby(table, key=itemgetter("op")):
         sheet.words(0, sheet.height + 20, op, bold=True)
         for row in each:

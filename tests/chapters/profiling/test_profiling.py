@@ -158,7 +158,9 @@ def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
     assert "Chrome trace</a>, 12 events" in drawn
 
 
-def test_the_first_kernels_each_have_an_arrow_from_their_launch_and_the_pause_between_them(tmp_path):
+def test_the_first_kernels_each_have_an_arrow_from_their_launch_and_the_pause_between_them(
+    tmp_path,
+):
     profiling_rows.trace(tmp_path)
     with using(synthetic.showing(tmp_path)):
         drawn = figures.first_kernels(2)
