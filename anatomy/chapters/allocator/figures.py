@@ -63,15 +63,20 @@ def _layers(sheet: Canvas, by_kind: Levels, parts: Sequence[Row], total: list[in
         lower = _edge(below, across, up, top + HIGH)
         sheet.shape(*upper, *reversed(lower), fill=KINDS[kind])
         below = above
-    began = 0
+    began, lines = 0, [0.0]  # how far each line of names reaches
     for row in parts:
         ends = LEFT + began * across, LEFT + row["died_event"] * across
         if began:
             sheet.line((ends[0], top), (ends[0], top + HIGH + 14), dashed=True)
         name = row["variant"].partition(", ")[2]
-        if canvas.wide(name, 11) < ends[1] - ends[0]:
-            middle = sum(ends) / 2
-            sheet.words(middle, top + HIGH + 14, name, anchor="middle", size=11, colour=MUTED)
+        half, fits = canvas.wide(name, 11) / 2, canvas.wide(name, 11) < ends[1] - ends[0]
+        middle = min(sum(ends) / 2, sheet.width - half)
+        # One without room of its own goes to the next line that is free there.
+        free = (at for at, end in enumerate([*lines, 0.0]) if (fits or at) and end < middle - half)
+        line = next(free)
+        lines[line : line + 1] = [middle + half + 4]
+        y = top + HIGH + 14 * (line + 1)
+        sheet.words(middle, y, name, anchor="middle", size=11, colour=MUTED)
         began = row["died_event"]
     peak, at = f"{units.byte_count(most)} at most", LEFT + total.index(most) * across
     sheet.words(at, top - 4, peak, anchor="middle", size=11, bold=True)

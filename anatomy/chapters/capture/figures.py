@@ -40,8 +40,8 @@ KEPT = {
     "eager": Kept(((SUM, None), (IF, None), (YES, None), (NO, None)), "no graph: Python decides"),
     "jit.trace": Kept(((SUM, 1), (YES, 1)), "what the example did, without the if"),
     "jit.script": Kept(((SUM, 1), (IF, 1), (YES, 1), (NO, 1)), "the source, parsed: both branches"),
-    "fx.symbolic_trace": Kept((), "a stand-in for x, which is neither above 0 nor below"),
-    "export": Kept((), "one graph for every input, or none"),
+    "fx.symbolic_trace": Kept((), "a stand-in for x has no value to decide the if by"),
+    "export": Kept((), "one graph for every input: the if would need two"),
     "compile": Kept(((SUM, 1), (IF, None), (YES, 2), (NO, 3)), "pieces, and Python between them"),
 }
 

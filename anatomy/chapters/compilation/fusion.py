@@ -94,12 +94,12 @@ def _panels(sheet: Canvas, told: Mapping[str, Told], layers: int) -> None:
     desk = sheet.width > 500
     across = sheet.width - 215 if desk else sheet.width
     each = (across - LEFT) / len(LAYER)
-    top = panel(sheet, 16, across, "Eager: three kernels for each layer", LAYER, each, BAD)
+    top = panel(sheet, 16, across, "Eager: three kernels for each layer", LAYER, [each] * 3, BAD)
     _said(sheet, told[EAGER], f"{trips(1)} trips × {layers} layers", top, across, BAD)
     down = GAP if desk else GAP + 62
     whole = (Kernel(f"all {layers} layers", ("x",), ("x",)),)
     title = "Compiled: one kernel for all layers"
-    top = panel(sheet, top + down, across, title, whole, 1.5 * each, GOOD)
+    top = panel(sheet, top + down, across, title, whole, [1.5 * each], GOOD)
     _said(sheet, told[FUSED], "1 read + 1 write", top, across, GOOD)
 
 

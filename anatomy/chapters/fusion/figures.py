@@ -14,6 +14,9 @@ from anatomy.table import units
 from anatomy.table.errors import lookup
 
 EAGER, COMPILED, TEMPLATE = "eager", "compiled", "Triton template"
+# Kernels that are a matmul and no more, and what has two of them and nothing else.
+MATMULS, TWO_MATMULS = ("a @ b", "a @ w"), "a @ b @ c"
+NAMED = 58.0  # pixels: a kernel beside a matmul is no narrower, so that its name fits
 Kernels = tuple[Kernel, ...]
 APART = Kernel("sum", ("x",), ()), Kernel("x / s", ("x",), ("y",))
 # Pattern -> its kernels eager, and what the compiler may have made of it. Of these the one is drawn
@@ -79,6 +82,8 @@ def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = 
 
         fused("x.cos().cos()", "x.sin(), x.cos()")
 
+    In a row a matmul is as wide as half of two; all others share alike what is left.
+
     Args:
         ops: Patterns of `DRAWN` in the experiment.
     """
@@ -90,10 +95,14 @@ def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = 
     def draw() -> str:
         table = found.recording.rows
         told = {op: [_told(table, op, way) for way in ways] for op in ops}
+        two = rows.select(table, op=TWO_MATMULS, variants=[EAGER]) if TEMPLATE in ways else []
+        matmul_s = (two[0].get("median_s") or 0.0) / 2 if two else 0.0
         label = "; ".join(
             f"{op}: {', '.join(each.said for each in ways)}" for op, ways in told.items()
         )
-        return canvas.both(lambda sheet: _panels(sheet, told), f"Trips to memory. {label}.")
+        return canvas.both(
+            lambda sheet: _panels(sheet, told, matmul_s), f"Trips to memory. {label}."
+        )
 
     return framing.exhibit(found, caption, draw)
 
@@ -108,7 +117,17 @@ def _told(table: Sequence[Row], op: str, way: str) -> Told:
     return Told(known.get(count, ()), said, row["median_s"])
 
 
-def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]]) -> None:
+def _widths(kernels: Kernels, pixels: float, matmul: float) -> list[float]:
+    """Pixels of each kernel in a row of so many, of which a bare matmul takes `matmul`."""
+    others = sum(kernel.does not in MATMULS for kernel in kernels)
+    if not matmul or others in (0, len(kernels)):
+        return [pixels / len(kernels)] * len(kernels)
+    each = max((pixels - matmul) / others, NAMED)
+    rest = (pixels - others * each) / (len(kernels) - others)
+    return [rest if kernel.does in MATMULS else each for kernel in kernels]
+
+
+def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]], matmul_s: float) -> None:
     top = 14.0
     for op, all_ways in told.items():
         sheet.words(1, top, op, bold=True, code=True, size=13)
@@ -116,8 +135,9 @@ def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]]) -> None:
         for each in all_ways:
             if each.kernels:
                 tone = GOOD if len(each.kernels) < len(all_ways[0].kernels) else BAD
-                wide = (sheet.width - LEFT) * each.time / longest / len(each.kernels)
-                top = panel(sheet, top + 22, sheet.width, each.said, each.kernels, wide, tone)
+                scale = (sheet.width - LEFT) / longest
+                widths = _widths(each.kernels, scale * each.time, scale * matmul_s)
+                top = panel(sheet, top + 22, sheet.width, each.said, each.kernels, widths, tone)
                 top += 24
             else:
                 top = sheet.paragraph(1, top + 22, sheet.width - 2, each.said, bold=True) - 10

@@ -43,7 +43,7 @@ class Grid(NamedTuple):
     row: float
 
 
-DESK = Grid(112.0, 38.0, 187.0, 84.0)
+DESK = Grid(106.0, 38.0, 189.0, 84.0)
 
 
 class Arrow(NamedTuple):
@@ -171,7 +171,8 @@ def _listed(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None])
         y = LINE_HIGH * at + top
         for day, x, anchor in ((arrow.start, 0.0, "start"), (arrow.end, sheet.width, "end")):
             with sheet.link(there[day]):
-                sheet.words(x, y, CONCEPTS[day][0], size=11, anchor=anchor, colour=INK)
+                named = f"day {day}: {CONCEPTS[day][0]}"
+                sheet.words(x, y, named, size=11, anchor=anchor, colour=INK)
         sheet.line((middle - half, y + 4), (middle + half, y + 4), arrow=True)
         sheet.words(middle, y, _short(number), size=11, anchor="middle", bold=True, colour=GOOD)
 

@@ -1,14 +1,16 @@
 """One callable timed again and again: its samples in order, and how far equals differ."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
 from anatomy.chapters.timing.judged import HALF, windows
 from anatomy.figures import tables
-from anatomy.figures.charts import figures, svg
+from anatomy.figures.charts import figures
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import GOOD, LINE, MUTED, Canvas
+from anatomy.figures.diagrams.canvas import GOOD, LINE, MUTED, QUIET, Canvas
 from anatomy.figures.diagrams.lanes import round_step
 from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
@@ -17,25 +19,33 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 COLUMNS = ("variant", "stray", "pairs")
-LEAST = 1e-3  # percent: samples have five digits, and an axis of logarithms has no 0
+TURNS = "in turn"
 HIGH, LEFT = 90.0, 48.0  # pixels of a panel, and what is left of it for its axis
 
 
 @drawn_from("timing.equals", needs="stray")
 def strays(table: Sequence[Row]) -> str:
-    """A mark for each way to compare one callable with itself: what 95 % of the ratios stray by."""
+    """A bar for each way to compare one callable with itself: what 95 % of the ratios stray by."""
     table = [row for row in table if not units.missing(row.get("stray"))]
-    points = [
-        {"label": row["op"], "series": row["variant"], "value": max(LEAST, 100 * row["stray"])}
-        | {"hover": f"{row['op']}, {row['variant']}: {rows.printed(row, 'stray')}"}
-        for row in table
-    ]
-    drawing = svg.Drawing("clouds.harnesses", (points, "two equals differ by, %", True))
     label = "How far 95 % of comparisons of equals stray. The table under it has the figures."
     heads = ["operation", *(rows.heading(name) for name in COLUMNS)]
     body = [[row["op"], *(tables.cell(row, name) for name in COLUMNS)] for row in table]
     twin = figures.twin(tables.listed(heads, body, "Comparisons of equals"))
-    return svg.chart([("", drawing)], label) + twin
+    return canvas.both(lambda sheet: _bars(sheet, table), label) + twin
+
+
+def _bars(sheet: Canvas, table: Sequence[Row]) -> None:
+    most, left = max(row["stray"] for row in table) or 1.0, 112.0  # 1: where none strays at all
+    for op, each in groupby(table, key=itemgetter("op")):
+        sheet.words(0, sheet.height + 20, op, bold=True)
+        for row in each:
+            y, long = sheet.height + 4, (sheet.width - left - 48) * row["stray"] / most
+            sheet.words(left - 6, y + 12, row["variant"], size=11, colour=MUTED, anchor="end")
+            sheet.box(
+                left, y + 1, max(long, 1), 14, fill=GOOD if row["variant"] == TURNS else QUIET
+            )
+            sheet.words(left + long + 6, y + 12, rows.printed(row, "stray"), size=11)
+    sheet.words(left, sheet.height + 16, "two equals differ by", size=11, colour=MUTED)
 
 
 @drawn_from("timing.equals", needs="samples_s")

@@ -83,12 +83,15 @@ class Lanes:
         self.sheet.words(middle, y + 18, text, size=11, anchor="middle", colour=colour, bold=True)
 
     def part(self, y: float, start_s: float, end_s: float, text: str, deep: float) -> None:
-        """The name of what lasts from a start to an end, above the lanes; a line where it begins,
-        as deep as they are."""
+        """The name of what lasts from a start to an end, above the lanes, and of the last one above
+        the others where it has no room; a line where it begins, as deep as they are."""
         x = self.at(start_s)
         self.sheet.line((x, y - 10), (x, y + 4 + deep), colour=MUTED, thick=1, dashed=True)
         if self.fits(text, start_s, end_s):
             self.sheet.words(x + 4, y, text, size=SMALL, colour=MUTED)
+        elif end_s > 0.95 * self.until_s:
+            edge = self.sheet.width
+            self.sheet.words(edge, y - 14, text, size=SMALL, colour=MUTED, anchor="end")
 
     def step(self, y: float, row: Mapping[str, Any]) -> None:
         """One recorded step: for how long the host is busy, and the kernels' time, evenly spread in

@@ -29,18 +29,19 @@ def panel(
     across: float,
     title: str,
     kernels: Sequence[Kernel],
-    each: float,
+    widths: Sequence[float],
     colour: str,
 ) -> float:
-    """Draw kernels from the left, `each` so many pixels from the next. Returns where HBM begins."""
+    """Draw kernels from the left, each with the gap after it so many pixels wide. Returns where
+    HBM begins."""
     sheet.words(1, top, title, bold=True)
     y = top + 12
     hbm = y + BOX + DROP
     sheet.words(1, y + 17, "SMs", colour=MUTED)
     sheet.words(1, hbm + 13, "HBM", colour=MUTED)
     sheet.box(LEFT, hbm, across - LEFT - 1, 18, fill=LINE)
-    for at, kernel in enumerate(kernels):
-        x, width = LEFT + at * each, each - GAP
+    for at, (kernel, taken) in enumerate(zip(kernels, widths, strict=True)):
+        x, width = LEFT + sum(widths[:at]), taken - GAP
         sheet.box(x, y, width, BOX, fill=colour, opacity=0.22, edge=colour)
         sheet.words(x + width / 2, y + 17, kernel.does, anchor="middle", code=True, size=11.5)
         _trips(sheet, kernel, x, width, y + BOX, hbm, colour)

@@ -204,7 +204,7 @@ def test_figures_say_what_became_of_each_function(tmp_path):
         lanes, grid = figures.kept(), figures.outcomes()
         kernel, call = figures.annotated("kernel"), figures.annotated("call")
     assert "jit.trace: what the example did, without the if: wrong answer" in lanes
-    assert "export: one graph for every input, or none: error at capture" in lanes
+    assert "export: one graph for every input: the if would need two: error at capture" in lanes
     assert grid.count('class="chip') == 48 and 'title="print lost"' in grid
     assert 'title="error at call: TraceError: a branch on data"' in grid
     assert "A read from memory" in kernel and kernel.count("A cosine of a register") == 2

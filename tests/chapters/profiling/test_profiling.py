@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from torch.autograd import DeviceType
 
-from anatomy.chapters.profiling import calculations, profiling, requirements
+from anatomy.chapters.profiling import calculations, figures, profiling, requirements
 from anatomy.chapters.profiling.profiling import AGAIN, BOTH, OFF, SMALL
 from anatomy.chapters.profiling.requirements import LARGE
 from anatomy.figures.diagrams.timelines import timeline
@@ -156,6 +156,16 @@ def test_the_timeline_names_the_parts_over_the_lanes(tmp_path):
         drawn = timeline("profiling.trace")
     assert all(f">{part}</text>" in drawn for part in ("forward", "backward", "optimizer"))
     assert "Chrome trace</a>, 12 events" in drawn
+
+
+def test_the_first_kernels_each_have_an_arrow_from_their_launch_and_the_pause_between_them(
+    tmp_path,
+):
+    profiling_rows.trace(tmp_path)
+    with using(synthetic.showing(tmp_path)):
+        drawn = figures.first_kernels(2)
+    wide = drawn.partition("</svg>")[0]
+    assert wide.count("<polygon") == 2 and "GPU idle: 70.0 µs" in wide, "from 60 to 130 µs"
 
 
 def test_exercises_are_calculated():
