@@ -80,7 +80,7 @@ def worths(*, caption: str | None = None) -> str:
         )
         verdicts = _verdicts(result for _, result, _ in asked if result)
         label = f"Speed-ups: {said}. What was promised: {verdicts}."
-        return canvas.both(lambda sheet: _drawn(sheet, every, verdicts), label)
+        return canvas.both(lambda sheet: _drawn(sheet, every), label)
 
     recordings = {id(one): one for *_, several in asked for one in several}
     return framing.exhibit(list(recordings.values()), caption, draw)
@@ -113,7 +113,7 @@ def _verdicts(results: Iterable[Result]) -> str:
     return ", ".join(f"{word}: {n} of {words.total()}" for word, n in words.most_common())
 
 
-def _drawn(sheet: Canvas, every: Sequence[Worth], verdicts: str = "") -> None:
+def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
     desk = sheet.width > 500
     cases = [case for each in every for case in each.cases]
     speeds = [speed for case in cases for speed in (case.speed, *(case.ends or ()))]
@@ -124,7 +124,7 @@ def _drawn(sheet: Canvas, every: Sequence[Worth], verdicts: str = "") -> None:
     def at(speed: float) -> float:
         return left + (log2(speed) - first) / (last - first) * (right - left)
 
-    top = _legend(sheet, verdicts) + 48
+    top = _legend(sheet) + 48
     step = ROW if desk else ROW + 36  # the name stands above the marks
     bottom = top + step * len(every)
     for power in range(ceil(first), floor(last) + 1, 1 if desk or last - first < 5 else 2):
@@ -212,7 +212,7 @@ def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:
         )
 
 
-def _legend(sheet: Canvas, verdicts: str) -> float:
+def _legend(sheet: Canvas) -> float:
     x, y = 4.0, 8.0
     for name, case in (
         ("host-bound before: the CPU held it back", Case(1, True, True)),
@@ -223,7 +223,7 @@ def _legend(sheet: Canvas, verdicts: str) -> float:
             x, y = 4.0, y + 18
         _mark(sheet, x, y, case)
         x += 10 + sheet.words(x + 10, y + 4, name, colour=MUTED, size=11) + 16
-    promised = f"what was promised{verdicts and f' ({verdicts})'}"
+    promised = "what was promised"
     if x + 16 + canvas.wide(promised, 11) > sheet.width:
         x, y = 4.0, y + 18
     sheet.box(x - 4, y - PROMISE / 2, 14, PROMISE, fill=QUIET)
