@@ -284,9 +284,7 @@ def _seen_alike(row: Row, factor: float, ends: Sequence[float]) -> str:
     count, word = row["occasions"], row["on_each_occasion"]
     each = "on both occasions" if count == 2 else f"on each of {count} occasions"
     low, high = ends if word == "slower" else (1 / end for end in reversed(ends))
-    said = [[units.significant(end, digits) for end in (low, high)] for digits in (2, 3)]
-    first, last = next((pair for pair in said if pair[0] != pair[1]), said[-1])
-    elsewhere = f"{first}× to {last}×"
+    elsewhere = f"{units.significant(low, 2)}× to {units.significant(high, 2)}×"
     return f"{_changed(factor, word)} {each} (elsewhere perhaps {elsewhere})"
 
 

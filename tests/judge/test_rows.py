@@ -279,12 +279,6 @@ def test_without_an_interval_a_small_difference_is_not_called_none():
             (0.5, 0.4, 1.25),
             "2.0× faster on each of 3 occasions (elsewhere perhaps 0.80× to 2.5×)",
         ),
-        (  # of ends that are the same in two digits a third is told
-            2,
-            "slower",
-            (1.02, 0.998, 1.04),
-            "2% slower on both occasions (elsewhere perhaps 0.998× to 1.04×)",
-        ),
     ],
 )
 def test_what_every_occasion_found_is_said_though_another_machine_may_differ(
@@ -295,7 +289,7 @@ def test_what_every_occasion_found_is_said_though_another_machine_may_differ(
     )
     row = open_ | {"on_each_occasion": word, "occasions": occasions}
     assert rows.speed_in_words(row) == said
-    assert rows.speed_in_words(row, short=True).startswith(("undecided (", "about as fast ("))
+    assert rows.speed_in_words(row, short=True).startswith("undecided (")
     assert rows.verdict_in_words(row) == f"{word} each time"
     assert rows.verdict_in_words(open_) == "undecided"
     over = {"ratio_before": 1.3, "verdict_before": "undecided"}  # over another row than the control
