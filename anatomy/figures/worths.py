@@ -19,7 +19,7 @@ from anatomy.table import units
 ROW, RADIUS = 56.0, 3.2  # pixels
 LANES = 5.0  # host-bound cases lie so far above a technique's line, GPU-bound ones below
 APART, LEVELS = 5.5, 3  # pixels from a level of marks to the next, where they would overlap; levels
-MIDDLE = " in the middle"
+MEDIAN = "GPU-bound median: "
 PROMISE = 5.0  # how thick the bar is that stands under the marks for what was promised
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -43,20 +43,16 @@ class Worth(NamedTuple):
 
     @property
     def on_the_gpu(self) -> str:
-        """What the middle one of the cases is in which the GPU was the bottleneck: the best one may
-        be a case that few have."""
+        """The median of the cases in which the GPU was the bottleneck: the best one may be a case
+        that few have."""
         speeds = [case.speed for case in self.cases if not case.host_bound]
-        return (
-            f"GPU-bound: {_short(median(speeds))}×{MIDDLE}"
-            if speeds
-            else "host-bound in every case"
-        )
+        return f"{MEDIAN}{_short(median(speeds))}×" if speeds else "host-bound in every case"
 
 
 def worths(*, caption: str | None = None) -> str:
     """Speed-ups of all techniques of the site on one logarithmic axis: every case a mark, above the
     line and a diamond where it was host-bound before, with its interval, and what was promised as a
-    grey bar. Beside a technique stands the middle of its cases where the GPU was the bottleneck.
+    grey bar. Beside a technique stands the median of its cases where the GPU was the bottleneck.
 
         worths(caption="Each mark is one model or size.")
     """
@@ -80,7 +76,7 @@ def worths(*, caption: str | None = None) -> str:
         )
         verdicts = _verdicts(result for _, result, _ in asked if result)
         label = f"Speed-ups: {said}. What was promised: {verdicts}."
-        return canvas.both(lambda sheet: _drawn(sheet, every, verdicts), label)
+        return canvas.both(lambda sheet: _drawn(sheet, every), label)
 
     recordings = {id(one): one for *_, several in asked for one in several}
     return framing.exhibit(list(recordings.values()), caption, draw)
@@ -113,7 +109,7 @@ def _verdicts(results: Iterable[Result]) -> str:
     return ", ".join(f"{word}: {n} of {words.total()}" for word, n in words.most_common())
 
 
-def _drawn(sheet: Canvas, every: Sequence[Worth], verdicts: str = "") -> None:
+def _drawn(sheet: Canvas, every: Sequence[Worth]) -> None:
     desk = sheet.width > 500
     cases = [case for each in every for case in each.cases]
     speeds = [speed for case in cases for speed in (case.speed, *(case.ends or ()))]
@@ -124,7 +120,7 @@ def _drawn(sheet: Canvas, every: Sequence[Worth], verdicts: str = "") -> None:
     def at(speed: float) -> float:
         return left + (log2(speed) - first) / (last - first) * (right - left)
 
-    top = _legend(sheet, verdicts) + 48
+    top = _legend(sheet) + 48
     step = ROW if desk else ROW + 36  # the name stands above the marks
     bottom = top + step * len(every)
     for power in range(ceil(first), floor(last) + 1, 1 if desk or last - first < 5 else 2):
@@ -159,8 +155,8 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
     else:
         sheet.words(0, top + 14, each.name, bold=True)
         said, colour = each.on_the_gpu, BAD
-        if said.endswith(MIDDLE):  # there is no room for more; its colour says of which cases
-            said, colour = said.removesuffix(MIDDLE).replace("GPU-bound:", "middle:"), GOOD
+        if said.startswith(MEDIAN):  # there is no room for more; its colour says of which cases
+            said, colour = said.removeprefix("GPU-bound "), GOOD
         sheet.words(sheet.width - 1, top + 14, said, colour=colour, size=11, anchor="end")
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)
@@ -181,7 +177,11 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
         reach = [at(one.ends[side]) for one in level if one.ends]
         x = (min, max)[side]([at(case.speed) + (-5, 5)[side], *reach]) + away
         colour, y = BAD if case.host_bound else GOOD, middle + lanes[number] + 4
-        sheet.words(x, y, _short(case.speed), colour=colour, size=11, anchor=anchor)
+        said = _short(case.speed)
+        begin = x - (1 - side) * canvas.wide(said, 11)
+        if begin < at(1) < begin + canvas.wide(said, 11):  # no line through a figure
+            sheet.box(begin, y - 9, canvas.wide(said, 11), 11, fill=PAPER)
+        sheet.words(x, y, said, colour=colour, size=11, anchor=anchor)
 
 
 def _lanes(cases: Sequence[Case], at: Callable[[float], float]) -> list[float]:
@@ -212,7 +212,7 @@ def _mark(sheet: Canvas, x: float, y: float, case: Case) -> None:
         )
 
 
-def _legend(sheet: Canvas, verdicts: str) -> float:
+def _legend(sheet: Canvas) -> float:
     x, y = 4.0, 8.0
     for name, case in (
         ("host-bound before: the CPU held it back", Case(1, True, True)),
@@ -223,7 +223,7 @@ def _legend(sheet: Canvas, verdicts: str) -> float:
             x, y = 4.0, y + 18
         _mark(sheet, x, y, case)
         x += 10 + sheet.words(x + 10, y + 4, name, colour=MUTED, size=11) + 16
-    promised = f"what was promised{verdicts and f' ({verdicts})'}"
+    promised = "what was promised"
     if x + 16 + canvas.wide(promised, 11) > sheet.width:
         x, y = 4.0, y + 18
     sheet.box(x - 4, y - PROMISE / 2, 14, PROMISE, fill=QUIET)

@@ -52,8 +52,8 @@ BRANCHES = (
             Leaf(
                 bottleneck.LAUNCH,
                 "the CPU launches kernel by kernel",
-                "enqueue_share",
-                "the CPU launches for {} of a step",
+                "idle_share",
+                "the GPU is idle for {} of a step",
             ),
         ),
         BAD,

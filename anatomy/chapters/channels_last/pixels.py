@@ -7,8 +7,9 @@ from anatomy.figures import framing
 from anatomy.figures.diagrams import canvas
 from anatomy.figures.diagrams.canvas import BAD, GOOD, INK, LINE, MUTED, QUIET, Canvas
 
-# What is drawn: an image of so many channels and pixels. Eight 16-bit numbers are 16 bytes.
-CHANNELS, PIXELS = 8, 4
+# What is drawn: an image of so many channels, and pixels, of which a phone has room for fewer.
+# Eight 16-bit numbers are 16 bytes.
+CHANNELS, PIXELS = 8, {True: 4, False: 2}
 CELL, LANE = 17.0, 68.0  # pixels: the height of a cell, and of a layout with its words
 
 
@@ -18,8 +19,7 @@ class Layout(NamedTuple):
     variant: str
     code: str
     strides: str
-    of_channel: int  # elements from one channel of a pixel to the next
-    of_pixel: int
+    pixelwise: bool  # whether the channels of a pixel lie side by side, or the pixels of a channel
     loads: str
     colour: str
 
@@ -29,8 +29,7 @@ LAYOUTS = (
         "NCHW",
         "NCHW",
         "strides (CHW, HW, W, 1)",
-        PIXELS,
-        1,
+        False,
         f"{CHANNELS} channels of a pixel: {CHANNELS} places, H × W elements apart",
         BAD,
     ),
@@ -38,8 +37,7 @@ LAYOUTS = (
         "channels_last",
         "x.to(memory_format=torch.channels_last)",
         "strides (CHW, 1, WC, C)",
-        1,
-        CHANNELS,
+        True,
         f"{CHANNELS} channels of a pixel: one 16-byte load",
         GOOD,
     ),
@@ -55,22 +53,27 @@ def pixels(*, caption: str | None = None) -> str:
 
 def _lanes(sheet: Canvas) -> None:
     desk = sheet.width > 500
-    cell = (sheet.width - 2) / (CHANNELS * PIXELS)
+    pixels_drawn = PIXELS[desk]
+    cell = (sheet.width - 2) / (CHANNELS * pixels_drawn)
     for number, each in enumerate(LAYOUTS):
         top = number * (LANE if desk else LANE + 14) + 18
         code = each.code if desk else each.variant
         used = sheet.words(1, top - 4, code, bold=True, code=True, colour=each.colour)
         if desk:
             sheet.words(used + 12, top - 4, each.strides, size=11, colour=MUTED)
-        for pixel in range(PIXELS):
+        apart = 1 if each.pixelwise else pixels_drawn  # from one channel of a pixel to the next
+        for pixel in range(pixels_drawn):
+            begin = pixel * (CHANNELS if each.pixelwise else 1)
             for channel in range(CHANNELS):
-                _cell(sheet, each, pixel, channel, top, cell)
-        _needs(sheet, each, top, cell)
+                _cell(sheet, each, pixel, channel, top, cell, begin + channel * apart)
+        _needs(sheet, each, top, cell, apart)
 
 
-def _cell(sheet: Canvas, each: Layout, pixel: int, channel: int, top: float, cell: float) -> None:
+def _cell(
+    sheet: Canvas, each: Layout, pixel: int, channel: int, top: float, cell: float, place: int
+) -> None:
     """One element: of the first pixel in colour and with its channel, of the others grey."""
-    x = 1 + (channel * each.of_channel + pixel * each.of_pixel) * cell
+    x = 1 + place * cell
     mine = pixel == 0
     fill, shade = (each.colour, 0.32) if mine else (QUIET if pixel % 2 else LINE, 0.6)
     sheet.box(x + 0.6, top, cell - 1.2, CELL, fill=fill, opacity=shade)
@@ -78,13 +81,13 @@ def _cell(sheet: Canvas, each: Layout, pixel: int, channel: int, top: float, cel
         sheet.words(x + cell / 2, top + 12.5, str(channel), size=10, anchor="middle", colour=INK)
 
 
-def _needs(sheet: Canvas, each: Layout, top: float, cell: float) -> None:
+def _needs(sheet: Canvas, each: Layout, top: float, cell: float, apart: int) -> None:
     """What one step of a convolution at the first pixel reads."""
     under = top + CELL + 8
-    if each.of_channel == 1:
+    if each.pixelwise:
         sheet.bracket(2, CHANNELS * cell, under, each.colour)
     else:
         for channel in range(CHANNELS):
-            x = 1 + channel * each.of_channel * cell
+            x = 1 + channel * apart * cell
             sheet.bracket(x + 1, x + cell - 1, under, each.colour)
     sheet.paragraph(1, under + 15, sheet.width - 2, each.loads, size=11, colour=MUTED)

@@ -137,31 +137,60 @@ def _bars(sheet: Canvas, groups: Mapping[str, Sequence[Price]]) -> None:
     )
 
 
-# Lane, begin and end in parts of the way's time, words; the GPU's are the lower lane.
-STAYS = (
-    (("launch", 0.0, 0.24), ("launch", 0.25, 0.49), ("launch", 0.5, 0.74)),
-    (("x * 2", 0.26, 0.49), ("+ 1", 0.51, 0.74), ("abs", 0.76, 1.0)),
-)
-TRAVELS = (
-    (
-        ("launch", 0.0, 0.11),
-        ("wait, copy", 0.115, 0.37),
-        ("+ 1", 0.375, 0.575),
-        ("copy", 0.58, 0.76),
-        ("launch", 0.765, 0.875),
-    ),
-    (
-        ("x * 2", 0.13, 0.24),
-        ("to host", 0.245, 0.37),
-        ("idle", 0.375, 0.6),
-        ("to GPU", 0.605, 0.76),
-        ("abs", 0.885, 1.0),
-    ),
-)
-# What the trip adds: nothing is computed there, and in the first two nothing at all is done.
-STANDS, COPIES = ("wait, copy", "idle"), ("copy", "to host", "to GPU")
+KERNEL_SHARE = 0.12  # of a launch: a kernel of so few numbers, as a sketch
+# What a trip's own time goes to, between its two launches: a sketch, too.
+WAITS, ADDS, COPIES = 0.45, 0.2, 0.35
 # What stands in a box that is too narrow for its words.
-SHORT = {"launch": "call", "wait, copy": "wait", "to host": "D2H", "to GPU": "H2D", "x * 2": "× 2"}
+SHORT = {"launch x * 2": "× 2", "launch + 1": "+ 1", "launch abs": "abs", "wait, copy": "wait"}
+SHORT |= {"to host": "D2H", "to GPU": "H2D"}
+
+
+class Box(NamedTuple):
+    """What host or GPU does, from a start to an end in seconds, and in which colour; `idle` where
+    it only waits."""
+
+    words: str
+    start: float
+    end: float
+    colour: str
+    idle: bool = False
+
+
+def stays(stay_s: float) -> tuple[list[Box], list[Box]]:
+    """Three calls of the host fill its time, and the GPU runs a kernel for each."""
+    each = stay_s / 3
+    names = ("launch x * 2", "launch + 1", "launch abs")
+    host = [Box(name, at * each, (at + 1) * each, LAUNCH) for at, name in enumerate(names)]
+    return host, [_kernel(box) for box in host]
+
+
+def travels(stay_s: float, travel_s: float) -> tuple[list[Box], list[Box]]:
+    """Two such calls, and between them the trip: the GPU is idle while the CPU adds and copies."""
+    launch = min(stay_s / 3, travel_s / 4)
+    own = travel_s - 2 * launch
+    back = launch + WAITS * own
+    added = back + ADDS * own
+    there = travel_s - launch
+    host = [
+        Box("launch x * 2", 0.0, launch, LAUNCH),
+        Box("wait, copy", launch, back, WAIT, idle=True),
+        Box("+ 1", back, added, LAUNCH),
+        Box("copy", added, there, WAIT),
+        Box("launch abs", there, travel_s, LAUNCH),
+    ]
+    gpu = [
+        _kernel(host[0]),
+        Box("to host", back - WAITS * own / 2, back, WAIT),
+        Box("idle", back, there - COPIES * own / 2, WAIT, idle=True),
+        Box("to GPU", there - COPIES * own / 2, there, WAIT),
+        _kernel(host[-1]),
+    ]
+    return host, gpu
+
+
+def _kernel(launch: Box) -> Box:
+    """The kernel of a launch, which is short and begins as it ends."""
+    return Box("", launch.end - KERNEL_SHARE * (launch.end - launch.start), launch.end, KERNEL)
 
 
 @drawn_from()
@@ -184,19 +213,19 @@ def trip(table: Sequence[Row], *, op: str) -> str:
 
 
 def _lanes(sheet: Canvas, times: Sequence[float]) -> None:
-    named = ("(x * 2 + 1).abs()", STAYS, GOOD), ("x.cpu() ... .to(device)", TRAVELS, BAD)
+    ways = stays(times[0]), travels(*times)
+    named = ("(x * 2 + 1).abs()", GOOD), ("x.cpu() ... .to(device)", BAD)
     lanes = Lanes(sheet, until_s=max(times))
-    for (code, both, colour), time in zip(named, times, strict=True):
+    for (code, colour), both, time in zip(named, ways, times, strict=True):
         top = sheet.height + 13
         sheet.words(1, top, code, bold=True, code=True)
         said = units.seconds(time)
         sheet.words(sheet.width - 1, top, said, bold=True, anchor="end", colour=colour)
         lanes.pair(top + 9)
-        for y, boxes, tone in zip((top + 9, top + 9 + LANE), both, (LAUNCH, KERNEL), strict=True):
-            for words, *part in boxes:
-                start, end = (share * time for share in part)
-                said = words if lanes.fits(words, start, end) else SHORT.get(words, words)
-                stands, fill = words in STANDS, WAIT if words in STANDS + COPIES else tone
-                lanes.box(y, start, end, fill, said, frame=stands)
+        for y, boxes in zip((top + 9, top + 9 + LANE), both, strict=True):
+            for words, start, end, fill, idle in boxes:
+                roomy = lanes.fits(words, start, end, spare=12)
+                said = words if roomy else SHORT.get(words, words)
+                lanes.box(y, start, end, fill, said, frame=idle)
         sheet.space(8)
     lanes.axis(sheet.height)

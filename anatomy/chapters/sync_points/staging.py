@@ -60,7 +60,7 @@ def recorded(table: Sequence[Row], op: str) -> tuple[Copy, Copy]:
 
 
 def _time(seconds: float) -> str:
-    return units.seconds(seconds, most=3)
+    return units.seconds(seconds, most=2)
 
 
 def _drawn(sheet: Canvas, pageable: Copy, pinned: Copy) -> None:

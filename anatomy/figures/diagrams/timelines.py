@@ -34,7 +34,12 @@ FILL = "Memset"  # how the driver's fills are called, which are recorded as copi
 
 
 def timeline(
-    experiment: str, *, runs: Sequence[str] | None = None, caption: str | None = None, **params: Any
+    experiment: str,
+    *,
+    runs: Sequence[str] | None = None,
+    pauses: Mapping[str, str] | None = None,
+    caption: str | None = None,
+    **params: Any,
 ) -> str:
     """A trace as lanes over time, a panel for each run, with a table and a Chrome trace.
 
@@ -44,12 +49,15 @@ def timeline(
         experiment: Its name; its rows are events, with `run`, `lane`, `kind`, `variant`, `start_s`
             and `end_s`.
         runs: The runs shown, in this order; by default all.
+        pauses: Run -> what stands under its GPU's longest pause.
 
     Raises:
         BadParameter: The trace is larger than a page may hold.
     """
     found = current().find(experiment, **params)
-    return framing.exhibit(found, caption, lambda: _shown(found, runs), kind="timeline")
+    return framing.exhibit(
+        found, caption, lambda: _shown(found, runs, pauses or {}), kind="timeline"
+    )
 
 
 def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str, list[Row]]:
@@ -69,14 +77,23 @@ def by_run(table: Sequence[Row], runs: Sequence[str] | None = None) -> dict[str,
 
 def still(events: Sequence[Row]) -> tuple[float, float, float]:
     """Seconds in which the GPU had nothing to do, those of its whole run, and its longest pause."""
-    lane = sorted((row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU)
+    lane = [(row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU]
     if not lane:
         return 0.0, 0.0, 0.0
-    pauses, reached = [0.0], lane[0][0]
+    lasts = [end - start for start, end in _pauses(events)]
+    span = max(end for _, end in lane) - min(start for start, _ in lane)
+    return sum(lasts), span, max(lasts, default=0.0)
+
+
+def _pauses(events: Sequence[Row]) -> list[tuple[float, float]]:
+    """From when to when the GPU had nothing to do, between what it did."""
+    lane = sorted((row["start_s"], row["end_s"]) for row in events if row["lane"] == GPU)
+    found, reached = [], lane[0][0] if lane else 0.0
     for start, end in lane:
-        pauses.append(max(0.0, start - reached))
+        if start > reached:
+            found.append((reached, start))
         reached = max(reached, end)
-    return sum(pauses), reached - lane[0][0], max(pauses)
+    return found
 
 
 def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
@@ -97,7 +114,7 @@ def chrome_trace(runs: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 
-def _shown(found: Found, wanted: Sequence[str] | None) -> str:
+def _shown(found: Found, wanted: Sequence[str] | None, pauses: Mapping[str, str]) -> str:
     table = found.recording.rows
     runs = by_run(table, wanted)
     if not runs:
@@ -106,19 +123,23 @@ def _shown(found: Found, wanted: Sequence[str] | None) -> str:
     lanes = (*DRAWN, PARTS)
     drawn = {run: [row for row in events if row["lane"] in lanes] for run, events in runs.items()}
     each = figures.twin(_events(drawn)) + _download(found.name, runs)
-    return _chart(runs, drawn) + _summary(runs) + each
+    return _chart(runs, drawn, pauses) + _summary(runs) + each
 
 
-def _chart(runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]]) -> str:
+def _chart(
+    runs: Mapping[str, Sequence[Row]], drawn: Mapping[str, Sequence[Row]], pauses: Mapping[str, str]
+) -> str:
     until = max(row["end_s"] for events in runs.values() for row in events)
     label = (
         f"Lanes of the host and of the GPU over time, in the runs {', '.join(runs)}. The table "
         "under them has the sums, and the one folded under that each event."
     )
-    return canvas.both(lambda sheet: _lanes(sheet, drawn, until), label)
+    return canvas.both(lambda sheet: _lanes(sheet, drawn, until, pauses), label)
 
 
-def _lanes(sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float) -> None:
+def _lanes(
+    sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float, pauses: Mapping[str, str]
+) -> None:
     """The events of each run, all on one scale, under what their boxes mean."""
     there = _kinds(chain(*drawn.values()))
     x = 0.0
@@ -143,7 +164,12 @@ def _lanes(sheet: Canvas, drawn: Mapping[str, Sequence[Row]], until_s: float) ->
             level = y + LANE * DRAWN.index(row["lane"])
             told = f"{_kind(row)} {_name(row)}, {_start(row)} into {run}: {_lasts(row)}"
             lanes.box(level, row["start_s"], row["end_s"], colour, told=told, **look)
-        lanes.axis(y + 2 * LANE)
+        y += 2 * LANE
+        if run in pauses and (found := _pauses(events)):
+            longest = max(found, key=lambda pause: pause[1] - pause[0])
+            lanes.pause(y - 5, *longest, pauses[run], WAIT)
+            y += 20
+        lanes.axis(y)
 
 
 def _kind(row: Row) -> str:
@@ -171,7 +197,8 @@ def _lasts(row: Row) -> str:
 
 
 def _summary(runs: Mapping[str, Sequence[Row]]) -> str:
-    body, kinds = [], _kinds(chain(*runs.values()))
+    body = []  # without fills, which are short and belong to the kernels that begin with them
+    kinds = [kind for kind in _kinds(chain(*runs.values())) if kind != "fill"]
     for run, events in runs.items():
         cells = [tables.code(run)]
         for kind in kinds:

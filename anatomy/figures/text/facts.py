@@ -39,6 +39,8 @@ def claim(showing: Showing, name: str, spec: str) -> str:
     if spec in ("evidence", "condition"):
         text = result.evidence if spec == "evidence" else result.condition
         return escape(text) + spans.marks(*result.found)
+    if spec == "where":  # of a table beside the verdict: nothing where there is nothing to add
+        return escape(ledger.where(result)) + spans.marks(*result.found)
     if spec in MISCONCEPTIONS:
         word = OPPOSITE.get(result.word, result.word) if spec == "refutes" else result.word
         told = f"Tested: {result.claim.statement} {result.word.capitalize()}. {result.evidence}"
@@ -174,7 +176,7 @@ OF_IT = {
 }
 MISCONCEPTIONS = ("states", "refutes")
 OPPOSITE = {claims.HOLDS: claims.FAILS, claims.FAILS: claims.HOLDS}
-CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition")
+CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition", "where")
 CLAIM_PARTS += MISCONCEPTIONS
 Reference = Callable[[Showing, str, str], str]
 REFERENCES: dict[str, Reference] = {

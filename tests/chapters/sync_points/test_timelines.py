@@ -8,6 +8,7 @@ from base64 import b64decode
 import pytest
 
 from anatomy.figures.diagrams import timelines
+from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.figures.diagrams.lanes import COPY, KERNEL, LAUNCH, WAIT
 from anatomy.figures.diagrams.timelines import timeline as shown
 from anatomy.record.showing import using
@@ -40,6 +41,19 @@ def test_a_gpu_that_waits_for_its_host_stands_still():
 def test_the_page_has_a_panel_for_each_run_a_table_and_a_download(page):
     assert all(f">{run}</text>" in page for run in RUNS)
     assert "GPU idle" in page and "nvjet_hsh" in page and "What happened." in page
+
+
+def test_under_the_longest_pause_of_a_run_stands_what_the_page_says_of_it():
+    lane = [
+        {"lane": "GPU", "kind": "kernel", "variant": "k", "start_s": start, "end_s": end}
+        for start, end in ((1.0, 3.0), (4.0, 5.0), (8.0, 9.0))
+    ]
+    assert timelines._pauses(lane) == [(3.0, 4.0), (5.0, 8.0)] and timelines._pauses([]) == []
+    plain, said = Canvas(680), Canvas(680)
+    timelines._lanes(plain, {"run": lane}, 10.0, {"another": "idle"})
+    timelines._lanes(said, {"run": lane}, 10.0, {"run": "idle"})
+    assert ">idle<" in said.svg("wide") and ">idle<" not in plain.svg("wide")
+    assert said.height > plain.height
 
 
 def test_the_download_is_a_chrome_trace_of_every_event(page):

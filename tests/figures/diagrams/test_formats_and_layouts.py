@@ -1,6 +1,7 @@
 """Diagrams of mechanisms: drawn for desk and phone, words within the sheet, figures of the rows."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,16 @@ def test_a_variant_that_could_not_run_is_left_out_with_its_reason(monkeypatch):
     monkeypatch.setattr(rows, "select", lambda *_, **given: [row | refused, row])
     html = drawn(page.kernel_rows, DRAWN[3][1])
     assert "<svg" in html and "channels_last: No &lt;unit&gt;." in html
+
+
+@pytest.mark.parametrize("travel_s", [9.0, 30.0])
+def test_a_launch_is_as_long_on_a_trip_as_without_one_and_all_boxes_follow_one_another(travel_s):
+    (stays, _), (host, gpu) = trips.stays(6.0), trips.travels(6.0, travel_s)
+    lasts = [
+        [box.end - box.start for box in each if "launch" in box.words] for each in (stays, host)
+    ]
+    assert lasts == [pytest.approx([2.0] * 3), pytest.approx([2.0] * 2)]
+    for boxes in (stays, host):
+        assert all(later.start == pytest.approx(box.end) for box, later in pairwise(boxes))
+    assert (stays[-1].end, host[-1].end) == (6.0, travel_s)
+    assert all(later.start >= box.end - 1e-9 for box, later in pairwise(gpu))

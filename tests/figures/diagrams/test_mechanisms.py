@@ -13,7 +13,7 @@ from anatomy.chapters.bottlenecks import causes
 from anatomy.chapters.compilation import calculations, fusion, pace
 from anatomy.chapters.compilation.chains import elementwise_layer
 from anatomy.chapters.compilation.requirements import LAYERS
-from anatomy.figures.diagrams import lanes, queues
+from anatomy.figures.diagrams import lanes, queues, remedies
 from anatomy.judge.limits import Ceiling, Ceilings
 from anatomy.record.showing import using
 from anatomy.table import units
@@ -34,6 +34,7 @@ CALLS = {
     "graph": lambda: page.queues("graph_capture.map", OPS, graph=True),
     "pace": lambda: pace.pace("compilation.map", shown={SMALL: ["eager", "compiled"]}),
     "causes": lambda: causes.causes(shown=SHOWN),
+    "remedies": remedies.remedies,
 }
 
 
@@ -68,6 +69,18 @@ def test_it_is_drawn_for_a_desk_and_for_a_phone_with_all_words_on_the_sheet(root
         for x, y, size in texts:
             assert 0 <= float(x) <= width and 0 < float(y) <= height and float(size) >= 10
     assert re.search(r'role="img" aria-label="[^"]{40,}"', html)
+
+
+def test_a_step_ends_sooner_by_what_shortens_the_slower_side_alone(root):
+    said = re.search(r'aria-label="([^"]+)"', drawn(root, "remedies"))[1]
+    host, gpu = said.split("GPU-bound")
+    assert "launch ends sooner" in host and "shorter kernels ends about as before" in host
+    assert "launch ends about as before" in gpu and "shorter kernels ends sooner" in gpu
+    for step in remedies.STEPS:
+        for remedy in remedies.REMEDIES:
+            ran, asked = [*remedies.kernels(step, remedy)], remedies.launches(step, remedy)
+            assert len(ran) == remedies.KERNELS and ran[0][0] >= asked[0][1]
+            assert all(later[0] >= before[1] for before, later in pairwise(ran))
 
 
 class Counting(TorchDispatchMode):

@@ -214,6 +214,8 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
         "for matmul of sliced_offset_view, layer_norm of transposed_view/as_strided_view, "
         "30 of 90 cases"
     )
+    assert shown("claim:contiguous-beats-strided | where") == "in 30 of 90 cases", "shorter"
+    assert shown("claim:slice-doubles-fp16 | where") == "", "it holds, so there is nothing to add"
     assert "not measured yet" in shown("claim:only-compilers-select")
 
 
