@@ -2,7 +2,7 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-LATENCY = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s'
+LATENCY = 'memory_ladder.latency."chase, levels"."level 3".latency_s'
 L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
 
 
@@ -10,6 +10,12 @@ L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
 def bytes_in_flight(bandwidth: float, latency: float) -> float:
     """Little's law: bandwidth of reads from HBM times the latency of one such load."""
     return bandwidth * latency
+
+
+@calculation(unit="loads", bandwidth="limit:read", latency=LATENCY, sms="machine:sm_count")
+def loads_in_flight(bandwidth: float, latency: float, sms: float) -> float:
+    """The same for one SM, in loads of a warp: 32 threads with a float each."""
+    return round(bytes_in_flight(bandwidth, latency) / (128 * sms))
 
 
 OF_16_MIB = 'memory_ladder.bandwidth."read by all"."16.0 MiB".rate'
