@@ -4,13 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from anatomy.chapters.coalescing.sectors import (
-    ITEM_BYTES,
-    SECTOR_BYTES,
-    WARP,
-    sectors,
-    useful_share,
-)
+from anatomy.chapters.coalescing.sectors import ITEM_BYTES, SECTOR_BYTES, sectors, useful_share
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
@@ -21,11 +15,10 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
-LEAST_SHOWN = 40  # sectors
+LEAST_SHOWN, THREADS = 40, 32  # sectors of a strip; of a warp
 TERA = 1e12  # bytes per second, the chart's unit
 DRAWN = {"value": "rate", "low": "rate_low", "high": "rate_high", "predicted": "predicted_rate"}
 LANE, SAID, BAR = 62.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
-THREADS = f"{WARP} threads"
 
 
 def touched(
@@ -114,18 +107,16 @@ def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
 
 
 def _sectors(sheet: Canvas, top: float, place: tuple[int, int], colour: str, most: int) -> None:
-    """A strip of memory: sectors that move are light, and each thread's float is dark, where it
-    lies; under it how far the threads reach."""
+    """A strip of memory: sectors that move are pale, floats dark; under it the threads' reach."""
     wide, (stride, offset) = sheet.width / most, place
-    moved = sectors(*place)
+    size, moved = wide / SECTOR_BYTES, sectors(*place)  # pixels of a byte
     for sector in range(most):
         fill, width = colour if sector in moved else LINE, wide - (0.8 if sector % 4 == 3 else 0.2)
         sheet.box(sector * wide, top, width, BAR, round_=0.0, fill=fill, opacity=0.4)
-    size = wide / SECTOR_BYTES  # pixels of a byte
-    begins = [size * (offset + ITEM_BYTES * stride * thread) for thread in range(WARP)]
+    begins = [size * (offset + ITEM_BYTES * stride * thread) for thread in range(THREADS)]
     for begin in begins:
         sheet.box(begin, top, size * ITEM_BYTES, BAR, round_=0.0, fill=colour)
     end = begins[-1] + size * ITEM_BYTES
     sheet.bracket(begins[0], end, top + BAR + 7)
-    if end + 8 + canvas.wide(THREADS, 11) <= sheet.width:
-        sheet.words(end + 8, top + BAR + 9, THREADS, colour=MUTED, size=11)
+    if end + 70 <= sheet.width:
+        sheet.words(end + 8, top + BAR + 9, f"{THREADS} threads", colour=MUTED, size=11)

@@ -39,19 +39,14 @@ def eight_passes_from_hbm(hbm: float, sms: float) -> float:
     return 8 * sms * 2**24 / hbm
 
 
-def partly_from_l1(l2: float, kept: float, size: float) -> float:
-    """What arrives from the L2 over the share of a set that an L1 cache can't keep."""
-    return l2 / (1 - kept / size)
-
-
-def _partly(name: str, size: float) -> None:
+def _partly(name: str, size: int) -> None:
     kept = 'memory_ladder.levels."L1 and shared memory".sm_bytes'
 
     @calculation(f"partly-from-l1-{name}", unit="B/s", l2=L2, kept=kept)
     def partly(l2: float, kept: float) -> float:
         """What arrives from the L2 over the share of the set that an L1 cache can't keep."""
-        return partly_from_l1(l2, kept, size)
+        return l2 / (1 - kept / size)
 
 
-for name, size in (("512-kib", 2**19), ("1-mib", 2**20), ("2-mib", 2**21), ("4-mib", 2**22)):
-    _partly(name, size)
+for number, each in enumerate(("512-kib", "1-mib", "2-mib", "4-mib"), 19):
+    _partly(each, 2**number)
