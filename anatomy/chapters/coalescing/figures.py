@@ -101,7 +101,7 @@ def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
         ends = {"anchor": "end"} if desk else {}
         sheet.words(sheet.width if desk else 0, top, text, colour=colour, bold=True, **ends)
         _sectors(sheet, top + 9, place, colour, shown)
-    key = "a box is a sector of 32 bytes, four are a line; dark: the floats, one for each thread"
+    key = "a box is a sector of 32 bytes, four are a line; in full colour each thread's float"
     sheet.paragraph(0, sheet.height + 16, sheet.width, key, colour=MUTED, size=11)
     sheet.space(4)
 

@@ -33,7 +33,7 @@ def way_of_a_call(table: Sequence[Row]) -> str:
 def _time(row: Row) -> str:
     found = rows.derived(row, None)
     there = not units.missing(found.get("per_launch_s"))
-    return f": {rows.printed(found, 'per_launch_s')}" if there else ""
+    return f": {rows.printed(found, 'per_launch_s', 3)}" if there else ""
 
 
 def _drawn(sheet: Canvas, call: str, driver: str, kernel: str) -> None:

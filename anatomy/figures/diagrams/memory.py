@@ -102,7 +102,7 @@ def _read(
     if own and own.rate.median < cached[1]:
         least, most = (units.rate(rate, "B/s", most=2) for rate in (own.rate.median, cached[1]))
         rates = f"{least.removesuffix(most[most.index(' ') :])} to {most}"
-        what = "dark: reads by PyTorch; pale: all SMs read the same lines"
+        what = "full colour: PyTorch's reads; pale: all read the same lines"
         l2 = l2._replace(what=what, bytes_per_s=own.rate.median, more=cached[1], rates=rates)
     levels = [row for row in chase.rows if row["op"] == "chase, levels"] if chase else []
     waits = [rows.printed(row, "latency_s") for row in levels if row.get("latency_s")]
@@ -145,7 +145,8 @@ def _rate(level: Level) -> str:
 
 def _bars(sheet: Canvas, levels: list[Level]) -> None:
     most = max(each.more or each.bytes_per_s for each in levels)
-    beside = max(canvas.wide(_rate(each), bold=True) for each in levels) + 10
+    longest = (each for each in levels if (each.more or each.bytes_per_s) > 0.7 * most)
+    beside = max(canvas.wide(_rate(each), bold=True) for each in longest) + 10
     said = "one load waits " if sheet.width > 500 else "waits "
     if waits := [canvas.wide(said + each.waits, bold=True) for each in levels if each.waits]:
         beside += max(waits) + 14  # right of the longest bar and its rate
