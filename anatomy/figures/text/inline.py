@@ -30,8 +30,8 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
               leaves open, `about as fast (within 4%)`
     factor    the same without percent, `1.11× slower`: how a table says all of a column's speeds
               where `speed` would say some of them in percent and some as factors
-    speed over VARIANT   the speed over another row of its operation and quantity, block by block;
-              `x over VARIANT` is their ratio
+    speed over VARIANT   the speed, the `factor`, or the ratio, `x`, over another row of its operation
+              and quantity, block by block
     range     the value with its interval, for tables and folds
     expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
@@ -75,7 +75,8 @@ _TOKEN = re.compile(r"""(?:(\w+)=)?(?:"([^"]*)"|'([^']*)'|([^."']+))""")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
 MOST_SAID = 200  # characters of a reference in what is said of it
-OVER = " over "  # in a format: the name of another row than the control follows
+# A format, and the name of another row than the control.
+_OVER = re.compile(rf"({values.SPEED}|{values.FACTOR}|x) over (.+)")
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
 
@@ -217,9 +218,9 @@ def render(showing: Showing, body: str, *, factor: bool = False) -> str:
     if found.recording is None:
         return spans.gap(found)
     try:
-        row, (spec, _, control) = pick(found, selectors, ceilings), spec.strip().partition(OVER)
-        if control:
-            row = _over(found, row, column, control.strip())
+        row, spec = pick(found, selectors, ceilings), spec.strip()
+        if over := _OVER.fullmatch(spec):
+            row, spec = _over(found, row, column, over[2]), over[1]
         return values.shown(found, row, column, spec, factor=factor)
     except (UnknownName, BadParameter):
         if found.freshness.current:
