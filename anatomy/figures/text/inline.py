@@ -30,8 +30,8 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
               leaves open, `about as fast (within 4%)`
     factor    the same without percent, `1.11× slower`: how a table says all of a column's speeds
               where `speed` would say some of them in percent and some as factors
-    speed over VARIANT   the speed, the `factor`, or the ratio, `x`, over another row of its operation
-              and quantity, block by block
+    speed over VARIANT   the speed, the `factor` or the ratio, `x`, over another row of its
+              operation and quantity, block by block
     range     the value with its interval, for tables and folds
     expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
