@@ -33,11 +33,12 @@ addEventListener("DOMContentLoaded", () => {
       let boxes = "";
       for (let sector = 0; sector < SHOWN; sector++) {
         const wide = sector % 4 === 3 ? 0.85 : 0.96;
-        const box = (kind, y, height) =>
-          `<rect class="${kind}" x="${sector}" y="${y}" width="${wide}" height="${height}"/>`;
-        boxes += box(found.has(sector) ? "moved" : "idle", 0, 5);
-        const part = (5 * (found.get(sector) ?? 0)) / SECTOR;
-        if (part) boxes += box("used", 5 - part, part);
+        const kind = found.has(sector) ? "moved" : "idle";
+        boxes += `<rect class="${kind}" x="${sector}" y="0" width="${wide}" height="5"/>`;
+      }
+      for (let thread = 0; thread < WARP; thread++) {
+        const begins = (o + ITEM * s * thread) / SECTOR;
+        boxes += `<rect class="used" x="${begins}" y="0" width="${ITEM / SECTOR}" height="5"/>`;
       }
       place.querySelector("svg").innerHTML = boxes;
       place.dataset.waste = used < 1;

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from anatomy import page
+from anatomy.figures.charts.tradeoffs import Plane, Scale, roof_labels
 from anatomy.record.showing import using
 from anatomy.table.errors import BadParameter
 from tests.fakes import synthetic
@@ -51,3 +52,17 @@ def test_marks_have_their_names_beside_them_and_on_a_phone_the_numbers_of_the_ta
 def test_an_operation_whose_work_nobody_counted_is_refused():
     with pytest.raises(BadParameter, match="counts no operations: give flops_per_byte"):
         placed(none=SOUND | {"op": "layer_norm"})
+
+
+@pytest.mark.parametrize(("other", "lift"), [(50e12, 9), (450e12, 3)])
+def test_a_roof_says_its_rate_above_a_mark_on_it_where_no_other_roof_is_near(other, lift):
+    plane = Plane(Scale(0.02, 3e4, True, 600), Scale(1e9, 2e15, True, 440))
+    peaks = {"bf16": 800e12, "fp32": other}
+    roofs = [
+        {"series": name, "peak": peak, "rate": f"{peak / 1e12:.0f} TFLOP/s", "ridge": peak / 4e12,
+         "text": f"{peak / 4e12:.3g}"}
+        for name, peak in peaks.items()
+    ]  # fmt: skip
+    first = roof_labels(roofs, plane, [{"at": 3000.0, "value": 800e12}], short=False)[0]
+    assert first["lift"] == lift
+    assert ("800 TFLOP/s" in first["text"]) == (lift > 3)

@@ -27,7 +27,7 @@ def clocks(seconds: float, moved: float, mhz: float, sms: float) -> float:
     return round(seconds * mhz * 1e6 * sms / (moved / 128), 1)
 
 
-for stride in (8, 16, 32):
+for stride in (16, 32):
     row = f'{ALL}."stride {stride}"'
     calculation(
         f"clocks-at-stride-{stride}",

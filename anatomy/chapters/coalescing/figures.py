@@ -1,10 +1,10 @@
 """The sectors that a warp touches, beside the bandwidth that was measured there."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from anatomy.chapters.coalescing.sectors import SECTOR_BYTES, sectors, useful_share
+from anatomy.chapters.coalescing.sectors import ITEM_BYTES, SECTOR_BYTES, sectors, useful_share
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
 from anatomy.figures.diagrams import canvas
@@ -15,10 +15,10 @@ from anatomy.record.showing import current
 from anatomy.table import units
 
 PARTS = {"coalescing.strides": "one of each", "coalescing.offsets": "from HBM"}
-LEAST_SHOWN = 40  # sectors
+LEAST_SHOWN, THREADS = 40, 32  # sectors of a strip; of a warp
 TERA = 1e12  # bytes per second, the chart's unit
 DRAWN = {"value": "rate", "low": "rate_low", "high": "rate_high", "predicted": "predicted_rate"}
-LANE, SAID, BAR = 52.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
+LANE, SAID, BAR = 62.0, 16.0, 20.0  # pixels of a pattern, of a line on a phone, of the sectors
 
 
 def touched(
@@ -100,19 +100,23 @@ def _rows(sheet: Canvas, said: dict[tuple[int, int], str]) -> None:
             top += SAID
         ends = {"anchor": "end"} if desk else {}
         sheet.words(sheet.width if desk else 0, top, text, colour=colour, bold=True, **ends)
-        _sectors(sheet, top + 9, sectors(*place), colour, shown)
-    key = "a box is a sector of 32 bytes, four are a line; in full colour what was asked for"
+        _sectors(sheet, top + 9, place, colour, shown)
+    key = "a box is a sector of 32 bytes, four are a line; in full colour each thread's float"
     sheet.paragraph(0, sheet.height + 16, sheet.width, key, colour=MUTED, size=11)
     sheet.space(4)
 
 
-def _sectors(sheet: Canvas, top: float, touched: Mapping[int, int], colour: str, most: int) -> None:
-    """A strip of memory: sectors that move are light, and dark as far as they are used."""
-    wide = sheet.width / most
+def _sectors(sheet: Canvas, top: float, place: tuple[int, int], colour: str, most: int) -> None:
+    """A strip of memory: sectors that move are pale, floats dark; under it the threads' reach."""
+    wide, (stride, offset) = sheet.width / most, place
+    size, moved = wide / SECTOR_BYTES, sectors(*place)  # pixels of a byte
     for sector in range(most):
-        box = sector * wide, wide - (0.8 if sector % 4 == 3 else 0.2)
-        fill, opacity = (colour, 0.4) if sector in touched else (LINE, 0.4)
-        sheet.box(box[0], top, box[1], BAR, round_=0.0, fill=fill, opacity=opacity)
-        used = BAR * touched.get(sector, 0) / SECTOR_BYTES
-        if used:
-            sheet.box(box[0], top + BAR - used, box[1], used, round_=0.0, fill=colour)
+        fill, width = colour if sector in moved else LINE, wide - (0.8 if sector % 4 == 3 else 0.2)
+        sheet.box(sector * wide, top, width, BAR, round_=0.0, fill=fill, opacity=0.4)
+    begins = [size * (offset + ITEM_BYTES * stride * thread) for thread in range(THREADS)]
+    for begin in begins:
+        sheet.box(begin, top, size * ITEM_BYTES, BAR, round_=0.0, fill=colour)
+    end = begins[-1] + size * ITEM_BYTES
+    sheet.bracket(begins[0], end, top + BAR + 7)
+    if end + 70 <= sheet.width:
+        sheet.words(end + 8, top + BAR + 9, f"{THREADS} threads", colour=MUTED, size=11)

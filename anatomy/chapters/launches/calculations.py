@@ -10,14 +10,14 @@ ADDED_BYTES = 12  # of an element of two vectors and their sum, in float32
 
 @calculation(unit="elements", launch=OP, bandwidth="limit:copy")
 def elements_of_a_launch(launch: float, bandwidth: float) -> float:
-    """Time of a launch from Python times the bandwidth of a copy, over 12 bytes an element; to
-    ten thousand."""
-    return round(launch * bandwidth / ADDED_BYTES, -4)
+    """Time of a launch from Python times the bandwidth of a copy, over 12 bytes an element; to two
+    digits."""
+    return float(f"{launch * bandwidth / ADDED_BYTES:.2g}")
 
 
 def millions_of_a_launch(launch: float, bandwidth: float) -> float:
-    """The same in millions, to two digits."""
-    return float(f"{elements_of_a_launch(launch, bandwidth) / 1e6:.2g}")
+    """The same in millions."""
+    return elements_of_a_launch(launch, bandwidth) / 1e6
 
 
 for end, kind in (("low", "fast"), ("high", "slow")):

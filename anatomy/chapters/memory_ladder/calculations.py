@@ -2,7 +2,7 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-LATENCY = 'memory_ladder.latency."chase 1.00 GiB"."1.00 GiB".latency_s'
+LATENCY = 'memory_ladder.latency."chase, levels"."level 3".latency_s'
 L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
 
 
@@ -10,6 +10,12 @@ L2 = 'memory_ladder.bandwidth."read by all, levels"."level 2".level_rate'
 def bytes_in_flight(bandwidth: float, latency: float) -> float:
     """Little's law: bandwidth of reads from HBM times the latency of one such load."""
     return bandwidth * latency
+
+
+@calculation(unit="loads", bandwidth="limit:read", latency=LATENCY, sms="machine:sm_count")
+def loads_in_flight(bandwidth: float, latency: float, sms: float) -> float:
+    """The same for one SM, in loads of a warp: 32 threads with a float each."""
+    return round(bytes_in_flight(bandwidth, latency) / (128 * sms))
 
 
 OF_16_MIB = 'memory_ladder.bandwidth."read by all"."16.0 MiB".rate'
@@ -33,19 +39,14 @@ def eight_passes_from_hbm(hbm: float, sms: float) -> float:
     return 8 * sms * 2**24 / hbm
 
 
-def partly_from_l1(l2: float, kept: float, size: float) -> float:
-    """What arrives from the L2 over the share of a set that an L1 cache can't keep."""
-    return l2 / (1 - kept / size)
-
-
-def _partly(name: str, size: float) -> None:
+def _partly(name: str, size: int) -> None:
     kept = 'memory_ladder.levels."L1 and shared memory".sm_bytes'
 
     @calculation(f"partly-from-l1-{name}", unit="B/s", l2=L2, kept=kept)
     def partly(l2: float, kept: float) -> float:
         """What arrives from the L2 over the share of the set that an L1 cache can't keep."""
-        return partly_from_l1(l2, kept, size)
+        return l2 / (1 - kept / size)
 
 
-for name, size in (("512-kib", 2**19), ("1-mib", 2**20), ("2-mib", 2**21), ("4-mib", 2**22)):
-    _partly(name, size)
+for number, each in enumerate(("512-kib", "1-mib", "2-mib", "4-mib"), 19):
+    _partly(each, 2**number)

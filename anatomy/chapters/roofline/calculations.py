@@ -3,7 +3,7 @@
 from anatomy.figures.curriculum.calculations import calculation
 
 AT_64, AT_128, PEAK = (f'roofline.intensity."{count} FMAs".rate' for count in (64, 128, 1024))
-LARGE, SMALL = (f'roofline.first_layer."{size} layer"' for size in ("large", "small"))
+LARGE = 'roofline.first_layer."large layer"'
 HOST = 'roofline.first_layer."large layer, on the CPU"."eager fp32".median_s'
 EAGER = f'{LARGE}."eager bf16".median_s'
 
@@ -65,7 +65,7 @@ def adamw_floor(moved: float, bandwidth: float) -> float:
 @calculation(unit="rows", peak="limit:matmul bf16", bandwidth="limit:read")
 def decode_batch(peak: float, bandwidth: float) -> float:
     """Rows B of B x K times K x N: 2 B K N operations and 2 K N bytes, B operations a byte."""
-    return int(peak / bandwidth)
+    return round(peak / bandwidth)
 
 
 @calculation(unit="x", cpu=HOST, gpu=f'{LARGE}."eager fp32".median_s')
@@ -85,14 +85,6 @@ def _end_of_cpu_over_gpu(name: str, of_cpu: str, of_gpu: str) -> None:
 
 _end_of_cpu_over_gpu("cpu-over-gpu-least", "low_s", "high_s")
 _end_of_cpu_over_gpu("cpu-over-gpu-most", "high_s", "low_s")
-
-
-@calculation(
-    unit="x", compiled=f'{SMALL}."compiled bf16".median_s', eager=f'{SMALL}."eager bf16".median_s'
-)
-def small_layer_compiled(compiled: float, eager: float) -> float:
-    """Time of the small layer compiled over that of the eager one, both in bf16."""
-    return compiled / eager
 
 
 @calculation("saved-by-compiling", unit="s", eager=EAGER, other=f'{LARGE}."compiled bf16".median_s')

@@ -47,13 +47,14 @@ def sweep(table: Sequence[Row], ceilings: Ceilings) -> str:
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
         if row["fmas"] >= DRAWN_FROM:
-            marks.append(one.mark(row["variant"] if row["fmas"] in (4, 16, 64, 1024) else ""))
+            marks.append(one.mark(row["variant"] if row["fmas"] in (4, 16, 48, 64, 1024) else ""))
         moved, *ends = rates(row, "bytes")
         bandwidth = units.rate(moved, "B/s", *ends)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
         lines.append([str(row["fmas"]), intensity, tables.time(row), bandwidth, one.said])
     head = ("FMAs", "#arithmetic intensity", "#time", "#bytes moved", "#operations done")
-    return with_table((roof, slope, marks), "FMAs on each element, on the FP32 roof", head, lines)
+    name = "FMAs on each element, on the FP32 roof"
+    return with_table((roof, slope, marks), name, head, lines) + key((), roof)
 
 
 def _flat(points: Iterable[Row]) -> float:
@@ -117,7 +118,7 @@ def _placed(table: Sequence[Row], ceilings: Ceilings, copies: float | None, cach
     drawn = with_table((every, slope, marks), "Operations on their roofs", head, lines)
     return (
         drawn
-        + key(NAMED, "The others are in the table.")
+        + key(NAMED, every, "The others are in the table.")
         + tables.listed(head, some, "What keeps some from their roofs")
     )
 

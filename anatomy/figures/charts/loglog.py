@@ -120,16 +120,20 @@ def roofline(
     along, words = _slopes(slopes, (left, highest), plane, (x, y))
     # At the right end of a roof nothing else is in the way of its words.
     said = tradeoffs.roof_labels(roofs, plane, points, short=width <= DESK)
-    above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
+    above = {"align": "right", "baseline": "bottom", "dx": -2}
+    roofed = [
+        grammar.words(
+            grammar.on([each], x=alt.value("width"), y=y), how=above | {"dy": -each["lift"]}
+        )
+        for each in said
+    ]
     calls = []
     if points:
         for each in said:
-            level = plane.pixels(right, each["value"])[1]
-            words.append(
-                labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
-            )
-        roofed = f"indexof({json.dumps(names)}, datum.series) >= 0"
-        shade = alt.condition(roofed, colour, alt.value(grammar.TEXT))
+            level, wide = plane.pixels(right, each["value"])[1], 1.1 * labels.width(each["text"])
+            words.append(labels.Box(inner - wide, level - 14 - each["lift"], inner, level))
+        known = f"indexof({json.dumps(names)}, datum.series) >= 0"
+        shade = alt.condition(known, colour, alt.value(grammar.TEXT))
         ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
         for each in slopes:
             corner = (highest / each["bandwidth"], highest)
@@ -140,7 +144,7 @@ def roofline(
         *along,
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         turns.encode(color=colour, shape=shape),
-        *([grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above)] if said else []),
+        *roofed,
         *_trails(trails, (x, y), names=width > DESK),
         *calls,
     ]

@@ -21,6 +21,7 @@ OVER = 8  # pixels: marks of several variants no farther apart have theirs side 
 Labels = Sequence[labels.Label]
 CORNER = 10  # pixels of the mark at a roof's corner, and of air beside it
 LINE = 15  # pixels of a line of text: roofs that are nearer to each other share their label
+LIFTS = 3, 9  # pixels of a label above its roof, and above marks that lie on it
 
 
 @dataclass(frozen=True)
@@ -199,8 +200,8 @@ def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
 def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
     name alone; roofs too close for two lines of text share one. What would reach to the corner, or
-    to the mark of a point, says less. In `short` nothing stands beside marks: the legend has the
-    colours."""
+    to the mark of a point, says less, or stands higher where no other roof is near. In `short`
+    nothing stands beside marks: the legend has the colours."""
     if short and points:
         return []
     shared: list[list[dict[str, Any]]] = []
@@ -210,17 +211,23 @@ def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list
             shared[-1].append(roof)
         else:
             shared.append([roof])
-    found = []
-    for level in shared:
+    heights = [plane.pixels(each[0]["ridge"], each[0]["peak"])[1] for each in shared]
+    above, under, found = [0.0, *heights[:-1]], [*heights[1:], plane.size[1]], []
+    for over, level, below in zip(above, shared, under, strict=True):
         names = ", ".join(each["series"] for each in level)
         corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
         whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
-        marks = (plane.pixels(point["at"], point["value"]) for point in points)
-        height = plane.pixels(last, peak)[1]
-        near = [x + CORNER for x, y in marks if height - LINE - CORNER < y < height + CORNER / 2]
-        room = plane.size[0] - max(plane.pixels(last, peak)[0] + CORNER, *near, 0)
+        marks = [plane.pixels(point["at"], point["value"]) for point in points]
+        end, height = plane.pixels(last, peak)
         said = [] if short else [*whole, f"{corners} FLOP/B", corners]
-        fitting = (text for text in said if labels.width(text) <= room)
-        found.append({"value": peak, "text": next(fitting, names)})
+        tried = []
+        alone = points and min(height - over, below - height) >= 2 * CORNER
+        for lift in LIFTS if alone else LIFTS[:1]:
+            low = height + CORNER / 2 - (lift - LIFTS[0])
+            near = [x + CORNER for x, y in marks if height - LINE - CORNER - lift < y < low]
+            room = plane.size[0] - max(end + CORNER, *near, 0)
+            text = next((text for text in said if labels.width(text) <= room), names)
+            tried.append({"value": peak, "text": text, "lift": lift})
+        found.append(max(tried, key=lambda each: len(each["text"])))
     return found

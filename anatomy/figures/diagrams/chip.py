@@ -21,7 +21,8 @@ def chip(*, caption: str | None = None) -> str:
 
     chip(caption="What a kernel meets.")
     """
-    found = current().find(limits.EXPERIMENT)
+    showing = current()
+    found = showing.find(limits.EXPERIMENT)
 
     def draw() -> str:
         machine = found.recording.data["machine"]
@@ -29,15 +30,18 @@ def chip(*, caption: str | None = None) -> str:
             raise BadParameter("the recording is not of a GPU.")
         l2, hbm = (units.byte_count(machine[name]) for name in ("l2_bytes", "memory_bytes"))
         label = (
-            f"{machine['gpu']}: {machine['sm_count']} multiprocessors share an L2 cache of {l2} "
-            f"and {hbm} of HBM; the CPU launches kernels over a link."
+            f"{machine['gpu']}: {machine['sm_count']} multiprocessors share an L2 cache of {l2}; "
+            f"the CPU launches kernels over a link; {hbm} of HBM"
         )
-        return canvas.both(lambda sheet: _drawn(sheet, machine), label)
+        read = showing.ceilings_of(found).get("read")
+        rate = f", read at {units.rate(read.value, 'B/s')}" if read else ""
+        return canvas.both(lambda sheet: _drawn(sheet, machine, rate), f"{label}{rate}.")
 
     return framing.exhibit(found, caption, draw)
 
 
-def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
+def _drawn(sheet: Canvas, machine: dict[str, Any], rate: str) -> None:
+    """`rate` is said of HBM, after what it holds."""
     desk = sheet.width > 500
     left = 92.0 if desk else 0.0
     if desk:
@@ -52,7 +56,7 @@ def _drawn(sheet: Canvas, machine: dict[str, Any]) -> None:
     right = sheet.width * (0.62 if desk else 1.0)
     bottom = _multiprocessors(sheet, machine, left, right, 0 if desk else 40)
     l2, hbm = (units.byte_count(machine[name]) for name in ("l2_bytes", "memory_bytes"))
-    for name, fits, colour in (("L2 cache", l2, THIRD), ("HBM", hbm, GOOD)):
+    for name, fits, colour in (("L2 cache", l2, THIRD), ("HBM", hbm + rate, GOOD)):
         for x, ends in ((0.4, (3, GAP - 3)), (0.6, (GAP - 3, 3))):  # what is stored, and loaded
             across = left + x * (right - left)
             start, end = ((across, bottom + y) for y in ends)

@@ -31,6 +31,7 @@ class Level(NamedTuple):
     colour: str
     more: float | None = None
     waits: str = ""  # how long it is from one load to the next that depends on it
+    rates: str = ""  # what stands beside its bar, where that is not one rate
 
 
 def memory_ladder(*, caption: str | None = None) -> str:
@@ -99,10 +100,10 @@ def _read(
     # One fetch may serve several SMs: what arrives is not shown to be what the L2 delivers.
     l2 = Level("L2", "reads by all SMs of the same lines", cached[1], fits["L2"], THIRD)
     if own and own.rate.median < cached[1]:
-        itself = units.rate(own.rate.median, "B/s", most=2)
-        what = f"dark: each further byte of PyTorch's reads, {itself}; "
-        what += "pale: all SMs read the same lines"
-        l2 = l2._replace(what=what, bytes_per_s=own.rate.median, more=cached[1])
+        least, most = (units.rate(rate, "B/s", most=2) for rate in (own.rate.median, cached[1]))
+        rates = f"{least.removesuffix(most[most.index(' ') :])} to {most}"
+        what = "full colour: PyTorch's reads; pale: all read the same lines"
+        l2 = l2._replace(what=what, bytes_per_s=own.rate.median, more=cached[1], rates=rates)
     levels = [row for row in chase.rows if row["op"] == "chase, levels"] if chase else []
     waits = [rows.printed(row, "latency_s") for row in levels if row.get("latency_s")]
     found = [
@@ -135,6 +136,8 @@ def _said(level: Level) -> str:
 
 
 def _rate(level: Level) -> str:
+    if level.rates:
+        return level.rates
     if level.more:  # a slope is worth two digits
         return units.rate(level.more, "B/s", most=2)
     return units.rate(level.bytes_per_s, "B/s")
@@ -142,7 +145,8 @@ def _rate(level: Level) -> str:
 
 def _bars(sheet: Canvas, levels: list[Level]) -> None:
     most = max(each.more or each.bytes_per_s for each in levels)
-    beside = max(canvas.wide(_rate(each), bold=True) for each in levels) + 10
+    longest = (each for each in levels if (each.more or each.bytes_per_s) > 0.7 * most)
+    beside = max(canvas.wide(_rate(each), bold=True) for each in longest) + 10
     said = "one load waits " if sheet.width > 500 else "waits "
     if waits := [canvas.wide(said + each.waits, bold=True) for each in levels if each.waits]:
         beside += max(waits) + 14  # right of the longest bar and its rate

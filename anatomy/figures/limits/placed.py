@@ -90,13 +90,16 @@ def named(
     formats, names = {mark["series"] for mark in marks}, [mark["name"] for mark in marks]
     layers = [roof for roof in every if roof["series"] in formats], slope, marks
     label = f"Operations on the measured roofs: {'; '.join(names)}."
-    return svg.chart([("", svg.Drawing("loglog.roofline", layers))], label) + key(names)
+    return svg.chart([("", svg.Drawing("loglog.roofline", layers))], label) + key(names, layers[0])
 
 
-def key(names: Sequence[str], rest: str = "") -> str:
-    """What the numbers beside the marks of a phone's chart stand for, and where the `rest` is."""
+def key(names: Sequence[str], flat: Sequence[Mapping[str, Any]], rest: str = "") -> str:
+    """What a phone's chart has no room for: what the numbers beside marks stand for, where the
+    `rest` is, and where each `flat` roof begins."""
     told = "; ".join(f"{number}. {escape(name)}" for number, name in enumerate(names, 1))
-    return f'<p class="key numbered narrow">{told}.{rest and f" {rest}"}</p>'
+    told += f". {rest} " if rest else ". " if told else ""
+    corners = ", ".join(f"{escape(roof['series'])} {roof['text']}" for roof in flat)
+    return f'<p class="key numbered narrow">{told}Corners in FLOP/B: {corners}.</p>'
 
 
 def placed(operations: Mapping[str, Mapping[str, Any]], *, caption: str | None = None) -> str:

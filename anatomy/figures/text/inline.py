@@ -31,8 +31,8 @@ wanted. The selectors must meet exactly one row. After the bar stands a format:
               leaves open, `about as fast (within 4%)`
     factor    the same without percent, `1.11× slower`: how a table says all of a column's speeds
               where `speed` would say some of them in percent and some as factors
-    speed over VARIANT   the speed, or the `factor`, over another row of its operation and quantity,
-              block by block
+    speed over VARIANT   the speed, the `factor` or the ratio, `x`, over another row of its
+              operation and quantity, block by block
     range     the value with its interval, for tables and folds
     expect    what a reader's own should lie between: `41 µs to 63 µs`
     .2f, us   a Python format spec, or a unit
@@ -77,7 +77,7 @@ _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?P<target>[^()\s]+)\)")
 
 MOST_SAID = 200  # characters of a reference in what is said of it
 # A format, and the name of another row than the control.
-_OVER = re.compile(rf"({values.SPEED}|{values.FACTOR}) over (.+)")
+_OVER = re.compile(rf"({values.SPEED}|{values.FACTOR}|x) over (.+)")
 Selector = tuple[str | None, str]  # a column, or None for any that tells rows apart; a value
 
 

@@ -6,6 +6,7 @@ import torch
 from anatomy import claims
 from anatomy.chapters.memory_ladder import bandwidth, calculations, latency, requirements
 from anatomy.chapters.memory_ladder.requirements import BY_ALL, IN_PARTS, ONCE, WRITE
+from anatomy.figures.curriculum import calculations as calculated
 from anatomy.record import recording
 from anatomy.record.declare import load
 from anatomy.table.plateaus import plateaus
@@ -153,5 +154,6 @@ def test_the_answers_of_the_day_for_two_machines(bandwidth, latency, kept):
     passes = calculations.eight_passes(bandwidth, 2 * bandwidth, 4)
     assert passes == pytest.approx((1 + 16) * 2**24 / bandwidth)
     assert calculations.eight_passes_from_hbm(bandwidth, 4) == pytest.approx(32 / 17 * passes)
-    from_both = calculations.partly_from_l1(bandwidth, kept, 2**21)
+    assert calculations.loads_in_flight(bandwidth, latency, 4) == round(in_flight / 512)
+    from_both = calculated.DECLARED["partly-from-l1-2-mib"].function(l2=bandwidth, kept=kept)
     assert from_both * (2**21 - kept) == pytest.approx(bandwidth * 2**21), "the L2 sends the rest"

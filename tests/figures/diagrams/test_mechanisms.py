@@ -13,7 +13,7 @@ from anatomy.chapters.bottlenecks import causes
 from anatomy.chapters.compilation import calculations, fusion, pace
 from anatomy.chapters.compilation.chains import elementwise_layer
 from anatomy.chapters.compilation.requirements import LAYERS
-from anatomy.figures.diagrams import lanes, queues, remedies
+from anatomy.figures.diagrams import calls, lanes, queues, remedies
 from anatomy.judge.limits import Ceiling, Ceilings
 from anatomy.record.showing import using
 from anatomy.table import units
@@ -21,6 +21,7 @@ from anatomy.table.errors import AnatomyError, UnknownName
 from tests.chapters.bottlenecks import bottlenecks_rows
 from tests.chapters.compilation import compilation_rows
 from tests.chapters.cuda_graphs import graph_capture_rows
+from tests.chapters.launches import launches_rows
 from tests.chapters.memory_ladder import memory_ladder_rows as ladder
 from tests.fakes import synthetic
 
@@ -213,3 +214,12 @@ def test_the_picture_of_the_ladder_says_how_long_a_load_waits_where_it_was_measu
     assert "L1 caches" in without and "waits" not in without
     assert drawn.count(">one load waits ") == 3 == drawn.count(">waits ")
     assert "reads by all SMs of the same lines" in drawn  # whole calls got no less
+
+
+@pytest.mark.parametrize("without_cpp", [False, True])
+def test_the_way_of_a_call_says_what_was_measured_of_it(tmp_path, without_cpp):
+    launches_rows.rates(tmp_path, without_cpp=without_cpp)
+    with using(synthetic.showing(root=tmp_path)):
+        drawn = calls.way_of_a_call()
+    assert "torch.add: 4.0" in drawn and "an empty kernel: 899 ns" in drawn
+    assert ("driver alone: 1" in drawn) == (not without_cpp)

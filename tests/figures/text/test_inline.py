@@ -61,6 +61,7 @@ def test_a_ratio_may_be_over_another_row_than_the_control():
         assert said == f"{units.significant(over, 2)}× slower"
         factor = shown(f"{BENCH}.sliced_offset_view.{column} | factor over transposed_view")
         assert factor == f"{units.significant(over, 3 if over < 2 else 2)}× slower"
+    assert shown(f"{BENCH}.sliced_offset_view.ratio | x over transposed_view") == units.ratio(over)
     with pytest.raises(BadParameter, match="no median_s"):
         shown(f"{BENCH}.sliced_offset_view.median_s | speed over transposed_view")
     with pytest.raises(UnknownName, match="transposed_view"):
