@@ -18,8 +18,7 @@ from anatomy.figures.charts.grammar import (
 )
 from anatomy.figures.charts.loglog import steps_of_ten
 
-# A factor axis reaches at least from one over this to this, with these of its steps.
-LEAST_FACTOR = 2.0
+# Steps of an axis of factors.
 FACTORS = (0.01, 0.1, 0.2, 0.5, 0.7, 1, 1.4, 2, 5, 10, 100)
 TALL = 1.15  # times a row: marks, one for each series, must stay apart in it
 
@@ -80,7 +79,7 @@ def moved(
     names: Sequence[str],
     titles: Titles,
     reach: float = 1.0,
-    farthest: float = 1.0,
+    farthest: float = 2.0,
     *,
     width: int,
 ) -> Spec:
@@ -94,7 +93,7 @@ def moved(
     steps = [step for step in steps_of_ten(low, high) if low <= step <= high]
     axis = alt.Axis(values=steps, format="~g", labelOverlap="greedy")
     x = alt.X("x:Q", title=titles[0], scale=grammar.log_scale(low, high), axis=axis)
-    far = max(reach, farthest, LEAST_FACTOR)
+    far = max(reach, farthest)
     up = grammar.ends_of(points, "value")
     least, most = min(*up, 1 / far) / 1.05, max(*up, far) * 1.05
     shown = [step for step in FACTORS if least <= step <= most]

@@ -22,6 +22,7 @@ GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
 PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "unknown"}
 MOST = 0.95  # share of ratios that the band of a panel holds
+LEAST_FACTOR = 2.0  # an axis of factors reaches at least from one over this to this
 
 
 def ratios(found: Compared) -> list[Figure]:
@@ -95,7 +96,7 @@ def drawn(found: Compared) -> str:
     short = short if short[0] != short[1] else [one, other]
     titles = f"ratio on the {short[0]}", f"ratio on the {short[1]} / on the {short[0]}"
     there = [each for each in WORDS if counts(several)[each]]
-    farthest = within(several, 1.0) if several else 1.0
+    farthest = max(LEAST_FACTOR, within(several, 1.0) if several else 1.0)
     panels = []
     for who, title in PANELS.items():
         mine = [each for each in several if pace(each.shift.row) == who]

@@ -7,7 +7,7 @@ from math import exp, log
 
 from anatomy.figures import framing, tables
 from anatomy.figures.charts import figures, svg
-from anatomy.figures.charts.clouds import LEAST_FACTOR
+from anatomy.figures.compared.agreement import LEAST_FACTOR
 from anatomy.judge import again
 from anatomy.judge.again import Agreement
 from anatomy.judge.occasions import Seen, pooled
