@@ -110,7 +110,7 @@ def _sum_and_norm(sheet: Canvas) -> None:
     top = 16.0
     for title, kernels, colour in (("Eager", EAGER, BAD), ("Compiled", FUSED, GOOD)):
         wide = each if kernels is EAGER else 1.6 * each
-        hbm = panel(sheet, top, across, title, kernels, wide, colour)
+        hbm = panel(sheet, top, across, title, kernels, [wide] * len(kernels), colour)
         said = f"{sum(k.trips for k in kernels)} trips, {moved(kernels)} bytes"
         where = (across + 12, hbm - 26) if desk else (LEFT, hbm + 36)
         sheet.words(*where, said, bold=True, colour=colour)
