@@ -14,8 +14,9 @@ from anatomy.table.errors import lookup
 
 PROGRAM = "pytorch-gpu-anatomy"
 WIDEST = 70  # characters that fit a page's column
-# What no line may break in: an option with its value, and a name with hyphens.
-WHOLE = re.compile(r"--[\w-]+ [^\s\\]+|\w+(?:-\w+)+")
+# What no line may break in: an option with its value, and a name with hyphens, each with the sign
+# that the command goes on.
+WHOLE = re.compile(r"(?:--[\w-]+ [^\s\\]+|\w+(?:-\w+)+)(?: \\)?")
 
 
 def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
