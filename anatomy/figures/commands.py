@@ -1,5 +1,6 @@
 """How a reader runs an experiment: the command line, its flags, and what it will take."""
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -13,6 +14,9 @@ from anatomy.table.errors import lookup
 
 PROGRAM = "pytorch-gpu-anatomy"
 WIDEST = 70  # characters that fit a page's column
+# What no line may break in: an option with its value, and a name with hyphens, each with the sign
+# that the command goes on.
+WHOLE = re.compile(r"(?:--[\w-]+ [^\s\\]+|\w+(?:-\w+)+)(?: \\)?")
 
 
 def line(declared: Signature, params: dict[str, Any], options: Iterable[str]) -> str:
@@ -28,7 +32,8 @@ def shown(showing: Showing, declared: Signature, found: Found, command: str) -> 
     """The command to copy, the seconds it took when recorded, and a fold with its options."""
     ident = showing.unique("command-" + declared.name.replace(".", "-").replace("_", "-"))
     block = f'<div class="language-sh highlight"><pre id="{ident}"><span></span>'
-    block += f"<code>{escape(_broken(command))}\n</code></pre></div>"
+    whole = WHOLE.sub(r'<span class="whole">\g<0></span>', escape(_broken(command)))
+    block += f"<code>{whole}\n</code></pre></div>"
     flags = [
         ("option", lambda p: f"<code>--{p.name.replace('_', '-')}</code>"),
         ("what it is", lambda p: escape(p.help.rstrip("."))),

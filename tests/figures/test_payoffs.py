@@ -385,3 +385,9 @@ def test_references_select_rows_by_numbers_and_flags(root):
         told("compiled.widht=1024")
     with pytest.raises(BadParameter, match=r"Add one of .*width: 256, 512, 1024, 2048, 4096"):
         told("compiled.tokens=256.quantity=step_wall.samples=240")
+
+
+def test_a_control_with_a_name_has_it_on_the_axis_of_a_line(root):
+    named = call("payoff", of(root), **LINE, labels={"eager": "as it was"})
+    assert "time / as it was" in named
+    assert "time / as it was" not in call("payoff", of(root), **LINE)

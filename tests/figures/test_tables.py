@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 
 from anatomy.figures import tables
+from anatomy.figures.charts import figures
 from anatomy.judge import rows
 from anatomy.record import signatures
 from anatomy.table.errors import UnknownName
@@ -175,3 +176,10 @@ def test_the_control_of_another_variant_is_no_finding(bench):
 def test_a_column_of_numbers_is_flush_right_where_one_is_missing_too():
     html = tables.plain([{"variant": "a", "uses": 3.5}, {"variant": "b", "uses": None}])
     assert html.count('<td class="n"') == 2
+
+
+def test_variants_that_launch_the_same_kernels_share_a_line():
+    launched = {"A": ["fast"], "B": ["slow"], "C": ["Memset", "fast"], "D": ["slow"]}
+    html = figures.kernels([{"variant": name, "kernels": k} for name, k in launched.items()])
+    assert html.count("<tr") == 4, "a head, and three ways to do it"
+    assert "<code>B</code>, <code>D</code>" in html

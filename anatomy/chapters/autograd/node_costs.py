@@ -55,11 +55,6 @@ def _said(nodes: Sequence[Row]) -> str:
     return f"{launching} of {len(nodes)} nodes launch kernels"
 
 
-def _totals(nodes: Sequence[Row]) -> str:
-    both = (sum(row.get(name) or 0.0 for row in nodes) for name in ("host_s", "device_s"))
-    return "all of them: CPU {}, GPU {}".format(*(units.seconds(each, most=2) for each in both))
-
-
 def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
     cpu = max(row["host_s"] for nodes in named.values() for row in nodes)
     gpu = max(row.get("device_s") or 0.0 for nodes in named.values() for row in nodes)
@@ -71,9 +66,7 @@ def _drawn(sheet: Canvas, named: Mapping[str, Sequence[Row]]) -> None:
         top = sheet.height + (16 if sheet.height else 0)
         sheet.words(1, top + 13, title, bold=True)
         sheet.words(sheet.width - 2, top + 13, _said(nodes), colour=MUTED, anchor="end")
-        if gpu:
-            sheet.words(sheet.width - 2, top + 28, _totals(nodes), colour=MUTED, anchor="end")
-        ground, right = top + 52 + tall, left + len(nodes) * step
+        ground, right = top + 38 + tall, left + len(nodes) * step
         _scale(sheet, "CPU", ground, -per_s, cpu, (left, right))
         if gpu:
             _scale(sheet, "GPU", ground, per_s, gpu, (left, right))

@@ -83,7 +83,7 @@ def _times(
             if column == "median_s":
                 control = row["role"] == "control"
                 speed = "" if control else f", {rows.speed_in_words(row, short=True)}"
-                text = f"{ops[op]}: {units.seconds(row[column], most=3)}{speed}"
+                text = f"{ops[op]}: {rows.printed(row, column, units.PLAIN_DIGITS)}{speed}"
             else:
                 text = f"peak memory: {units.byte_count(row[column])}"
             share = round(row[column] / most, 4)
@@ -221,7 +221,7 @@ def _key(named: Mapping[str, Sequence[Row]]) -> str:
         for look, words in DOES.items()
         if any(count[look] for count in counts)
     ]
-    heads = ["nodes that", *(f"#{title}" for title in named)]
+    heads = ["a node", *(f"#{title}" for title in named)]
     return tables.listed(heads, lines, "What the marks mean", "key")
 
 

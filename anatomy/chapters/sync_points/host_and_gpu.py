@@ -90,7 +90,8 @@ def recorded(table: Sequence[Row], side: int, line: str) -> Loop:
 
 
 def _time(seconds: float) -> str:
-    return units.seconds(seconds, most=3)
+    """Two digits: hosts differ by more."""
+    return units.seconds(seconds, most=2)
 
 
 def _drawn(sheet: Canvas, loop: Loop, line: str, pause: str) -> None:

@@ -180,20 +180,23 @@ def beside(
 
 
 def kernels(table: Sequence[Row]) -> str:
-    """The kernels that one call of each variant launches."""
+    """The kernels of one call of each variant, in a line for all that launch the same."""
     first: dict[tuple, Row] = {}  # of each operation and variant
     for row in table:
         if row.get("role") != "again" and row.get("kernels") is not None:
             first.setdefault((row.get("op"), row.get("variant")), row)
+    alike: dict[tuple, list[Row]] = {}
+    for row in first.values():
+        alike.setdefault((row.get("op"), tuple(row["kernels"])), []).append(row)
     several = len(rows.names(table, "op")) > 1
     columns = [
-        ("variant", lambda row: tables.code(row.get("variant"))),
-        *([("operation", lambda row: escape(str(row["op"])))] if several else []),
-        ("#kernels", lambda row: str(sum(map(_is_kernel, row["kernels"])))),
-        ("names", lambda row: _runs(row["kernels"])),
+        ("variant", lambda same: ", ".join(tables.code(row.get("variant")) for row in same)),
+        *([("operation", lambda same: escape(str(same[0]["op"])))] if several else []),
+        ("#kernels", lambda same: str(sum(map(_is_kernel, same[0]["kernels"])))),
+        ("names", lambda same: _runs(same[0]["kernels"])),
     ]
     label = "Kernels by variant"
-    return tables.by_columns(columns, first.values(), label, "kernels", sparse=True)
+    return tables.by_columns(columns, alike.values(), label, "kernels", sparse=True)
 
 
 def _chart(table: Sequence[Row], chart: str) -> str:

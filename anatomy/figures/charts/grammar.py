@@ -36,6 +36,7 @@ APART = 6  # pixels between two labels of an axis, at least: some browsers' lett
 FONT = "system-ui, sans-serif"
 MONOSPACE = "monospace"  # the stylesheet knows it by this name
 LOG_TICKS = [base * 10.0**power for power in range(-3, 4) for base in (1, 1.5, 2, 3, 5, 7)]
+BESIDE = 2  # pixels from the interval of a series to that of the next
 LINE = 2  # pixels: a band that is thinner can't be told from the line at 1
 FAR = 4  # from this factor between them on, ratios are drawn on a logarithmic axis
 
@@ -116,6 +117,17 @@ def intervals(layer: alt.Chart, axis: str = "y", thick: float = 1.6, **channels:
     """A line from `low` to `high` of each point, along axis `x` or `y`."""
     ends = {axis: "low:Q", f"{axis}2": "high:Q"}
     return layer.mark_rule(strokeWidth=thick).encode(**ends, **channels)
+
+
+def abreast(points: Data, x: alt.X, colour: alt.Color) -> list[alt.Chart]:
+    """Upright intervals, those of several series side by side where they are of one coordinate."""
+    names, layers = members(points), []
+    for number, name in enumerate(names):
+        mine = on([each for each in points if each["series"] == name], x=x, description="hover:N")
+        aside = BESIDE * (number - (len(names) - 1) / 2)
+        rule = mine.mark_rule(strokeWidth=1.6, xOffset=aside)
+        layers.append(rule.encode(y="low:Q", y2="high:Q", color=colour))
+    return layers
 
 
 def through(points: Data, thick: float, shape: str = "linear", **channels: Any) -> alt.Chart:

@@ -256,11 +256,10 @@ def payoff(
     how = grammar.ratio_axis(ends, 0.06, 0.1, 6, titles[1])
     x, y = _over_x(ticks, titles[0], width), alt.Y("value:Q", **how)
     colour, shape = _series(points, width)
-    base = grammar.on(points, x=x, description="hover:N")
     found = grammar.on(ranges, color=colour)
     shaded = found.mark_rect(opacity=0.13).encode(x="low:Q", x2="high:Q")
     layers = [shaded] if len(ranges) == 1 else []
-    layers += [grammar.noise(floor, "y"), grammar.one("y"), grammar.intervals(base, color=colour)]
+    layers += [grammar.noise(floor, "y"), grammar.one("y"), *grammar.abreast(points, x, colour)]
     if _numeric(ticks):  # between texts there is nothing for a line to pass
         layers.append(grammar.through(points, 1.8, x=x, y=y, color=colour))
     for shown in (True, False):
@@ -318,7 +317,7 @@ def growth(
         grammar.through(points, 1.8, x=x, y=y, color=colour),
         # On top, and of another colour: a line that keeps to its power would hide it.
         *([over.mark_line(color=grammar.TEXT, **dashed)] if powers else []),
-        grammar.intervals(base, color=colour),
+        *grammar.abreast(points, x, colour),
         grammar.dots(base, 62, y=y, color=colour, shape=shape),
         *_named([rule for rule in rules if "x" in rule and "value" in rule], dy=-13),
         *_named(level, align="left", dx=4, dy=-9),

@@ -1,6 +1,6 @@
 """Charts of recorded rows, each with its interval: bars, ratios, sweeps, and small multiples."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -176,8 +176,8 @@ def matrix(
 
 
 def _said(cells: Data) -> Data:
-    """Cells of a matrix with what stands over some marks: the ratios at the middle coordinate that
-    lie well beyond 1, from the largest down, where there is room between them."""
+    """Cells of a matrix with what stands over some marks: series and ratio of those at the middle
+    coordinate that lie well beyond 1, from the largest down, where there is room between them."""
     coordinates = grammar.members(cells, "by")
     middle, room = coordinates[len(coordinates) // 2], max(cell["high"] for cell in cells) ** 0.12
     above, told = {}, []
@@ -186,12 +186,11 @@ def _said(cells: Data) -> Data:
         if cell["by"] == middle and last / value > room and value > 1.1:
             above[cell["variant"]] = value
             told.append(id(cell))
-    return [
-        cell | {"said": units.ratio(*map(cell.get, ("value", "low", "high")), most=3)}
-        if id(cell) in told
-        else cell | {"said": ""}
-        for cell in cells
-    ]
+
+    def text(cell: Mapping[str, Any]) -> str:
+        return f"{cell['series']} {units.ratio(cell['value'], cell['low'], cell['high'], most=3)}"
+
+    return [cell | {"said": text(cell) if id(cell) in told else ""} for cell in cells]
 
 
 def _one_place(cells: Data, where: str, floor: float, said: str, width: int) -> Spec:

@@ -16,7 +16,8 @@ LOAD_BYTES = 16
 # Elements that are drawn, on a desk and on a phone.
 DRAWN = {True: 34, False: 20}
 # Pixels: the height of a cell, and of a view with its brackets; on a phone its speed has a line.
-CELL, LANE, SAID = 17.0, 74.0, 17.0
+CELL, LANE, SAID = 17.0, 76.0, 17.0
+ABOVE = 6.0  # pixels from the words over the cells to these: no mark runs into them
 
 
 class View(NamedTuple):
@@ -82,8 +83,8 @@ def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], siz
     count, lane = DRAWN[desk], LANE if desk else LANE + SAID
     cell = (sheet.width - 2) / count
     for at, (name, view) in enumerate(views.items()):
-        top = at * lane + (16 if desk else 16 + SAID)
-        title = top - 3 if desk else top - 3 - SAID
+        top = at * lane + 13 + ABOVE + (0 if desk else SAID)
+        title = top - ABOVE if desk else top - ABOVE - SAID
         lengths = *_starts(view), view.columns  # a row that ends off a mark is as bad as its start
         colour = BAD if any(each * size % LOAD_BYTES for each in lengths) else GOOD
         used = sheet.words(1, title, view.code, bold=True, code=True)
@@ -92,7 +93,7 @@ def _rows(sheet: Canvas, views: Mapping[str, View], said: Mapping[str, str], siz
             sheet.words(used + 12, title, rule, colour=MUTED, size=11)
             sheet.words(sheet.width - 2, title, said[name], colour=colour, anchor="end", bold=True)
         else:
-            sheet.words(1, top - 3, said[name], colour=colour, bold=True)
+            sheet.words(1, top - ABOVE, said[name], colour=colour, bold=True)
         _cells(sheet, view, top, cell, count, colour)
         _marks(sheet, top, cell, count, size)
         for start in _starts(view):
@@ -125,7 +126,7 @@ def _marks(sheet: Canvas, top: float, cell: float, count: int, size: int) -> Non
     each = LOAD_BYTES // size
     for address in range(0, count + 1, each):
         x = 1 + address * cell
-        sheet.line((x, top - 1), (x, top + CELL + 7), colour=INK, thick=1, dashed=True)
+        sheet.line((x, top), (x, top + CELL + 7), colour=INK, thick=1, dashed=True)
 
 
 def _loads(

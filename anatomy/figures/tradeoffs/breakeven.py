@@ -37,6 +37,7 @@ class Wanted:
     beyond: float | None = None
     labels: Mapping[str, str] | None = None  # value of `series` -> what it is called
     even: bool = False  # axes from 0, where one step should look as large as another
+    control: str = "control"  # what an axis calls it
 
     @property
     def counted(self) -> bool:

@@ -75,23 +75,24 @@ def payoff(
             such as `peak_bytes`, shown over the control's.
         quantity: There must be one: give it where there are several.
         chart: Whether it is drawn, with the table folded under it; otherwise the table alone.
-        labels: What variants are called in chart and table; those without one keep their names.
+        labels: What variants are called, and the control on an axis; others keep their names.
 
     Raises:
         BadParameter: Several rows are in one cell.
     """
-    params = selectors(experiment, params, op, quantity)
     variants = [variant] if isinstance(variant, str) else list(variant)
     if not variants:
         raise BadParameter("payoff() needs a variant, or a list of them.")
     wanted = Wanted(x, y, variants=variants, value=value, op=op, quantity=quantity, where=where)
-    found = current().find(experiment, **params)
+    found = current().find(experiment, **selectors(experiment, params, op, quantity))
 
     def draw() -> str:
         cells = breakeven.cells(found.recording.rows, wanted)
         names = dict(labels or {})
         cells = [replace(cell, variant=names.get(cell.variant, cell.variant)) for cell in cells]
-        called = replace(wanted, variants=[names.get(each, each) for each in variants])
+        theirs = {names.get(c.control["variant"], "control") for c in cells if c.control}
+        control = {"control": theirs.pop()} if len(theirs) == 1 else {}
+        called = replace(wanted, variants=[names.get(v, v) for v in variants], **control)
         drawn = (_map if y else _over)(cells, called) if chart else ""
         table = _table(cells, called)
         return drawn + figures.twin(table) if drawn else table
@@ -258,7 +259,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     counted = wanted.counted
     # The axis is short: what lines and band are is said under it.
     name, _, interval = title(wanted.value, [cell.row for cell in drawn]).partition(" (")
-    heads = (rows.heading(wanted.x), f"{name} (a count)" if counted else name)
+    heads = rows.heading(wanted.x), name.replace("control", wanted.control) + " (a count)" * counted
     # A difference that was shown may be smaller than another comparison's floor: its band would
     # contradict it.
     unshown = [cell.row for cell in drawn if not cell.side]
@@ -275,7 +276,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     unlike += f", {FEW}" if any(cell.few for cell in drawn) else ""
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
     means = [f"{key[0][0].upper()}{'; '.join(key)[1:]}."] if key else []
-    means += [] if counted else [f"Upright: {interval.rstrip(')')}."]
+    means += [] if counted else [f"Vertical lines: {interval.rstrip(')')}."]
     means += [f"Band: the largest noise floor of these, {units.percent(band)}."] if band else []
     said += [f"<li>{' '.join(means)}</li>"] if means else []
     picture = svg.chart([("", drawing)], f"{named} {SEE_TABLE}")

@@ -88,7 +88,7 @@ def test_beside_a_graph_stands_the_time_of_its_own_way(shown):
     )
     for variant in GRAPHS:
         row = rows.select(table, op=op, variants=[variant])[0]
-        assert f"2048 tokens: {units.seconds(row['median_s'], most=3)}" in html
+        assert f"2048 tokens: {rows.printed(row, 'median_s', units.PLAIN_DIGITS)}" in html
         assert f"peak memory: {units.byte_count(row['peak_bytes'])}" in html
     assert f", {rows.speed_in_words(row, short=True)}" in html, "of fused attention, the last"
 
