@@ -87,7 +87,7 @@ def roofline(
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     left = min([left, *(point["at"] / 4 for point in points)])
     # The words over a roof stand between its corner and this end.
-    right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
+    right = 10 ** (int(log10(max(ridges))) + (1.95 if width > DESK else 2))
     right = max([right, *(12 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
@@ -121,6 +121,9 @@ def roofline(
     # At the right end of a roof nothing else is in the way of its words.
     said = tradeoffs.roof_labels(roofs, plane, points, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2, "dy": -3}
+    roofed = f"indexof({json.dumps(names)}, datum.series) >= 0"
+    shade = alt.condition(roofed, colour, alt.value(grammar.TEXT))
+    over = grammar.on(said, x=alt.value("width"), y=y, color=shade)
     calls = []
     if points:
         for each in said:
@@ -128,8 +131,6 @@ def roofline(
             words.append(
                 labels.Box(inner - 1.1 * labels.width(each["text"]), level - 17, inner, level)
             )
-        roofed = f"indexof({json.dumps(names)}, datum.series) >= 0"
-        shade = alt.condition(roofed, colour, alt.value(grammar.TEXT))
         ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
         for each in slopes:
             corner = (highest / each["bandwidth"], highest)
@@ -140,7 +141,7 @@ def roofline(
         *along,
         roof_lines.mark_line(strokeWidth=1.8).encode(color=colour),
         turns.encode(color=colour, shape=shape),
-        *([grammar.words(grammar.on(said, x=alt.value("width"), y=y), how=above)] if said else []),
+        *([grammar.words(over, how=above)] if said else []),
         *_trails(trails, (x, y), names=width > DESK),
         *calls,
     ]

@@ -197,9 +197,9 @@ def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
 
 def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
-    name alone; roofs too close for two lines of text share one. What would reach to the corner, or
-    to the mark of a point, says less. In `short` nothing stands beside marks: the legend has the
-    colours."""
+    name alone; roofs too close for two lines of text share one, and have no `series`. What would
+    reach to the corner, or to the mark of a point, says less. In `short` nothing stands beside
+    marks: the legend has the colours."""
     if short and points:
         return []
     shared: list[list[dict[str, Any]]] = []
@@ -212,14 +212,15 @@ def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list
     found = []
     for level in shared:
         names = ", ".join(each["series"] for each in level)
-        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
-        whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
+        rates = ", ".join(f"{each['series']}: {each['rate']}" for each in level)
+        corners = " and ".join(each["text"] for each in level)
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
         marks = (plane.pixels(point["at"], point["value"]) for point in points)
         height = plane.pixels(last, peak)[1]
         near = [x + CORNER for x, y in marks if height - LINE - CORNER < y < height + CORNER / 2]
         room = plane.size[0] - max(plane.pixels(last, peak)[0] + CORNER, *near, 0)
-        said = [] if short else [*whole, f"{corners} FLOP/B", corners]
+        said = [] if short else [f"{rates}, from {corners} FLOP/B", rates]
         fitting = (text for text in said if labels.width(text) <= room)
-        found.append({"value": peak, "text": next(fitting, names)})
+        own = {"series": names} if len(level) == 1 else {}
+        found.append({"value": peak, "text": next(fitting, names)} | own)
     return found

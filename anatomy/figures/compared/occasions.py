@@ -90,7 +90,7 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
     ends = [point["value"] for _, points, _ in panes for point in points]
     farthest = max([1.0, *ends, *(1 / end for end in ends), *(factor for *_, factor in panes)])
     panels = [
-        (title, svg.Drawing("clouds.moved", (points, (), axes, factor, farthest)))
+        (title, svg.Drawing("clouds.moved", (points, {}, axes, factor, farthest)))
         for title, points, factor in panes
     ]
     label = "Ratios on the next occasion over those on one. The table beside it counts them."
