@@ -47,6 +47,7 @@ def test_the_answer_counts_what_differs(root):
     sentences = text.split(". ")
     numbers = [len(re.findall(r"\b\d[\d.]*×?(?= )", each)) for each in sentences]
     assert len(sentences) == 3 and max(numbers) <= 3, "no more are read at a glance"
+    assert "measure a host-bound one" in sentences[-1], "and says what to do"
 
 
 def test_speeds_within_a_twentieth_are_alike():
@@ -118,7 +119,7 @@ def test_one_cause_of_several_claims_is_told_once(root, monkeypatch):
 def test_a_chart_of_what_moved_reaches_from_half_to_twice_and_farther_if_need_be():
     def ends(*values, reach=1.0):
         points = [{"x": 1.0, "value": value, "series": "a"} for value in values]
-        spec = clouds.moved(points, ["a"], ("x", "y"), reach, width=328)
+        spec = clouds.moved(points, {"a": ("black", "circle")}, ("x", "y"), reach, width=328)
         return spec["layer"][-1]["encoding"]["y"]["scale"]["domain"]
 
     low, high = ends(1.01)

@@ -1,17 +1,12 @@
 """Charts of many points: what several harnesses say of each workload, raw samples, and figures that
 were measured twice."""
 
-from collections.abc import Sequence
-
 import altair as alt
 
 from anatomy.figures.charts import grammar
 from anatomy.figures.charts.grammar import (
     BAND,
-    BETTER,
-    MUTED,
     TEXT,
-    WORSE,
     Data,
     Spec,
     Titles,
@@ -76,7 +71,7 @@ def samples(points: Data, bands: Data, title: str, *, width: int) -> Spec:
 
 def moved(
     points: Data,
-    names: Sequence[str],
+    looks: dict[str, tuple[str, str]],
     titles: Titles,
     reach: float = 1.0,
     farthest: float = 2.0,
@@ -84,9 +79,9 @@ def moved(
     width: int,
 ) -> Spec:
     """By which factor (`value`) a figure found before (`x`) came out otherwise when it was found
-    again, both logarithmic; on the line at 1 both are the same. `names` are the series, at most
-    three: as expected, in between, surprising; none where points have no `series`. A point with
-    `hover` is drawn stronger. The band is a factor `reach` to both sides of 1, the axis at least a
+    again, both logarithmic; on the line at 1 both are the same. `looks` are the colour and the
+    shape of each series; none where points have no `series`. A point with
+    `hover` has a ring. The band is a factor `reach` to both sides of 1, the axis at least a
     factor `farthest`: one for all panels that are read beside each other."""
     across = grammar.ends_of(points, "x")
     low, high = min(across) / 1.15, max(across) * 1.15
@@ -106,14 +101,16 @@ def moved(
         area = grammar.on(band, x=x, y=y, y2="upper:Q")
         layers.insert(0, area.mark_area(color=BAND, clip=True))
     look = {"color": alt.value(grammar.SERIES[0])}
-    if names:
-        where = grammar.legend(names, width)
-        colours, shapes = (BETTER, MUTED, WORSE), ("circle", "square", "triangle-down")
-        colour, shape = grammar.series(names, where, "series", colours, shapes)
+    if looks:
+        colours, shapes = zip(*looks.values(), strict=True)
+        colour, shape = grammar.series([*looks], None, "series", colours, shapes)
         look = {"color": colour, "shape": shape}
     for strong in (False, True):
         if some := [point for point in points if ("hover" in point) == strong]:
             marks = grammar.on(some, x=x, y=y, **look)
             marks = marks.encode(description="hover:N") if strong else marks
-            layers.append(marks.mark_point(filled=True, size=24, opacity=1 if strong else 0.4))
+            ring = {"stroke": TEXT, "strokeWidth": 1.1} if strong else {}
+            layers.append(
+                marks.mark_point(filled=True, size=24, opacity=1 if strong else 0.4, **ring)
+            )
     return grammar.framed(layers, width, 260)

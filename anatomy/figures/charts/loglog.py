@@ -87,7 +87,7 @@ def roofline(
     left = 10 ** int(log10(min(ridges)) - 1)  # a power of ten well left of the first corner
     left = min([left, *(point["at"] / 4 for point in points)])
     # The words over a roof stand between its corner and this end.
-    right = 10 ** (int(log10(max(ridges))) + (1.3 if width > DESK else 2))
+    right = 10 ** (int(log10(max(ridges))) + (1.95 if width > DESK else 2))
     right = max([right, *(12 * point["at"] for point in points)])
     lines = [
         roof | {"at": at, "value": min(roof["peak"], at * slope)}
@@ -121,9 +121,12 @@ def roofline(
     # At the right end of a roof nothing else is in the way of its words.
     said = tradeoffs.roof_labels(roofs, plane, points, short=width <= DESK)
     above = {"align": "right", "baseline": "bottom", "dx": -2}
+    known = f"indexof({json.dumps(names)}, datum.series) >= 0"
+    shade = alt.condition(known, colour, alt.value(grammar.TEXT))
     roofed = [
         grammar.words(
-            grammar.on([each], x=alt.value("width"), y=y), how=above | {"dy": -each["lift"]}
+            grammar.on([each], x=alt.value("width"), y=y, color=shade),
+            how=above | {"dy": -each["lift"]},
         )
         for each in said
     ]
@@ -132,8 +135,6 @@ def roofline(
         for each in said:
             level, wide = plane.pixels(right, each["value"])[1], 1.1 * labels.width(each["text"])
             words.append(labels.Box(inner - wide, level - 14 - each["lift"], inner, level))
-        known = f"indexof({json.dumps(names)}, datum.series) >= 0"
-        shade = alt.condition(known, colour, alt.value(grammar.TEXT))
         ends = [(line["ridge"], line["peak"], right, line["peak"]) for line in roofs]
         for each in slopes:
             corner = (highest / each["bandwidth"], highest)

@@ -8,11 +8,15 @@ from anatomy.figures.charts import grammar
 from anatomy.figures.charts.grammar import MUTED, SERIES, Data, Spec, Titles
 
 
-def staircase(points: Data, corners: Data, edges: Data, titles: Titles, *, width: int) -> Spec:
+def staircase(
+    points: Data, corners: Data, edges: Data, titles: Titles, levels: Data = (), *, width: int
+) -> Spec:
     """Marks with intervals at `x`, the line that was fitted through `corners` or one from mark to
-    mark, and at the `edges` of steps a dashed line with its `text`."""
+    mark, at the `edges` of steps a dashed line with its `text`, and one across at the `value` of
+    each of the `levels`, the text of the first over it, that of others well under it."""
     last, top = (max(grammar.ends_of(points, end)) for end in ("x", "high"))
-    axis, scale = alt.Axis(grid=False, tickCount=width // 80), alt.Scale(domain=[0, last])
+    axis = alt.Axis(grid=False, tickCount=width // 80)
+    scale = alt.Scale(domain=[0, last if corners else 1.03 * last], nice=bool(corners))
     x = alt.X("x:Q", title=titles[0], axis=axis, scale=scale)
     y = alt.Y("value:Q", title=titles[1], scale=alt.Scale(domain=[0, 1.08 * top]))
     base = grammar.on(points, x=x, y=y, description="hover:N")
@@ -22,8 +26,13 @@ def staircase(points: Data, corners: Data, edges: Data, titles: Titles, *, width
         grammar.words(grammar.on(edges, x="x:Q", y=alt.value(2)), how=above),
         grammar.on(corners or points, x=x, y=y).mark_line(color=SERIES[0], strokeWidth=1.8),
         grammar.intervals(base, color=alt.value(grammar.TEXT)),
-        grammar.dots(base, 34, color=alt.value(SERIES[1]), shape=alt.value("circle")),
+        grammar.dots(base, 34, color=alt.value(SERIES[bool(corners)]), shape=alt.value("circle")),
     ]
+    for number, level in enumerate(levels):
+        layers.append(grammar.dashed([level], y="value:Q"))
+        how = {"align": "right", "baseline": "bottom", "dx": -2, "dy": 34 if number else -3}
+        name = grammar.on([level], x=alt.value("width"), y="value:Q")
+        layers.append(grammar.words(name, how=how | {"color": MUTED}))
     return grammar.framed(layers, width, 250)
 
 

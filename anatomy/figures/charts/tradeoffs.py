@@ -199,9 +199,9 @@ def _named(points, lines, plane: Plane, *, names: bool) -> list[labels.Label]:
 
 def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list[dict[str, Any]]:
     """What stands over each roof: its name, its rate and the FLOP/B of its corner, in `short` its
-    name alone; roofs too close for two lines of text share one. What would reach to the corner, or
-    to the mark of a point, says less, or stands higher where no other roof is near. In `short`
-    nothing stands beside marks: the legend has the colours."""
+    name alone; roofs too close for two lines of text share one, and have no `series`. What would
+    reach to the corner, or to the mark of a point, says less, or stands higher where no other roof
+    is near. In `short` nothing stands beside marks: the legend has the colours."""
     if short and points:
         return []
     shared: list[list[dict[str, Any]]] = []
@@ -215,12 +215,13 @@ def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list
     above, under, found = [0.0, *heights[:-1]], [*heights[1:], plane.size[1]], []
     for over, level, below in zip(above, shared, under, strict=True):
         names = ", ".join(each["series"] for each in level)
-        corners = ", ".join(f"{each['series']} {each['text']}" for each in level)
-        whole = [f"{names}: {level[0]['rate']}, from {level[0]['text']} FLOP/B"][len(level) > 1 :]
+        rates = ", ".join(f"{each['series']}: {each['rate']}" for each in level)
+        corners = " and ".join(each["text"] for each in level)
         peak, last = level[0]["peak"], max(grammar.ends_of(level, "ridge"))
         marks = [plane.pixels(point["at"], point["value"]) for point in points]
         end, height = plane.pixels(last, peak)
-        said = [] if short else [*whole, f"{corners} FLOP/B", corners]
+        said = [] if short else [f"{rates}, from {corners} FLOP/B", rates]
+        own = {"series": names} if len(level) == 1 else {}
         tried = []
         alone = points and min(height - over, below - height) >= 2 * CORNER
         for lift in LIFTS if alone else LIFTS[:1]:
@@ -228,6 +229,6 @@ def roof_labels(roofs: Data, plane: Plane, points: Data, *, short: bool) -> list
             near = [x + CORNER for x, y in marks if height - LINE - CORNER - lift < y < low]
             room = plane.size[0] - max(end + CORNER, *near, 0)
             text = next((text for text in said if labels.width(text) <= room), names)
-            tried.append({"value": peak, "text": text, "lift": lift})
+            tried.append({"value": peak, "text": text, "lift": lift} | own)
         found.append(max(tried, key=lambda each: len(each["text"])))
     return found

@@ -12,12 +12,21 @@ import numpy as np
 from anatomy.claims.differences import Compared, Figure
 from anatomy.figures import tables
 from anatomy.figures.charts import figures, svg
+from anatomy.figures.diagrams import canvas
+from anatomy.figures.diagrams.canvas import Canvas
 from anatomy.judge import shifts
 from anatomy.table import units
 
 # What the verdicts of one row on two machines are to each other.
 SAME, TURNED, OTHER = "same verdict", "turned round", "another verdict"
-WORDS = (SAME, OTHER, TURNED)
+# Each with the colour and the shape of its mark.
+LOOKS = {
+    SAME: ("var(--chart-better)", "circle"),
+    OTHER: ("var(--mixed)", "square"),
+    TURNED: ("var(--chart-worse)", "triangle-down"),
+}
+WORDS = tuple(LOOKS)
+RINGED = "beyond the band and its interval"
 GPU, HOST = "GPU", "host"
 # Whoever sets the pace of a row -> what a panel of such rows is called.
 PANELS = {GPU: "GPU-bound", HOST: "host-bound", "": "unknown"}
@@ -76,8 +85,6 @@ def said(found: Compared) -> str:
             half, most = (units.percent(within(mine, share) - 1, 2) for share in (0.5, MOST))
             share = units.percent(MOST, 2)
             sentences.append(f"Of {title} ratios half differ by {half} at most, {share} by {most}.")
-    turned = [_turned(each) for each in several if word(each) == TURNED]
-    sentences.append(f"Turned round from faster to slower or back: {'; '.join(turned) or 'none'}.")
     return " ".join(sentences)
 
 
@@ -95,7 +102,7 @@ def drawn(found: Compared) -> str:
     short = [name.partition(" ")[0] for name in (one, other)]  # a panel is narrow
     short = short if short[0] != short[1] else [one, other]
     titles = f"ratio on the {short[0]}", f"ratio on the {short[1]} / on the {short[0]}"
-    there = [each for each in WORDS if counts(several)[each]]
+    looks = {each: LOOKS[each] for each in WORDS if counts(several)[each]}
     farthest = max(LEAST_FACTOR, within(several, 1.0) if several else 1.0)
     panels = []
     for who, title in PANELS.items():
@@ -103,15 +110,34 @@ def drawn(found: Compared) -> str:
         # What surprises is drawn last, over what does not.
         if mine:
             reach = within(mine, MOST)
-            last = sorted(mine, key=lambda e: word(e) == TURNED)
+            last = sorted(mine, key=lambda e: WORDS.index(word(e)))
             points = [_point(each, reach) for each in last]
             alike = units.percent(counts(mine)[SAME] / len(mine), 2)
-            drawing = svg.Drawing("clouds.moved", (points, there, titles, reach, farthest))
+            drawing = svg.Drawing("clouds.moved", (points, looks, titles, reach, farthest))
             panels.append((f"{title}: {alike} same verdict", drawing))
     label = f"{len(several)} ratios of the {other} over those of the {one}. "
     label += "The table has them by experiment."
+    key = canvas.both(lambda sheet: _key(sheet, looks), "What the marks stand for.")
     picture = svg.chart(panels, label, abreast=len(panels))
-    return picture + figures.twin(_table(several))
+    return key + picture + figures.twin(_table(several))
+
+
+def _key(sheet: Canvas, looks: Mapping[str, tuple[str, str]]) -> None:
+    """What each mark of all panels stands for."""
+    x, y = 1.0, 14.0
+    for name, (colour, shape) in (looks | {RINGED: ("none", "circle")}).items():
+        if x > 1 and x + 16 + canvas.wide(name, canvas.KEY) > sheet.width:
+            x, y = 1.0, y + 18
+        if shape == "triangle-down":
+            sheet.shape((x, y - 8), (x + 9, y - 8), (x + 4.5, y), fill=colour)
+        else:
+            edge, corner = (
+                (canvas.INK if name == RINGED else colour),
+                4.5 if shape == "circle" else 1,
+            )
+            sheet.box(x, y - 8.5, 9, 9, fill=colour, edge=edge, round_=corner)
+        x += 16 + sheet.words(x + 14, y, name, size=canvas.KEY, colour=canvas.MUTED) + 16
+    sheet.space(12)
 
 
 def _point(each: Figure, reach: float) -> dict[str, Any]:
@@ -136,6 +162,8 @@ def _table(several: Sequence[Figure]) -> str:
         ends = " → ".join(units.ratio(i.median, i.low, i.high) for i in (far.old, far.new))
         numbers = map(str, (len(mine), *words.values(), moved))
         farthest = f'Farthest apart: {escape(far.name)} <span class="ci">{ends}</span>'
+        if turned := [_turned(each) for each in mine if word(each) == TURNED]:
+            farthest += f"<br>Turned round: {'; '.join(turned)}"
         name = f'{tables.code(experiment)}<span class="remarks">{farthest}</span>'
         lines.append([name, *numbers])
     heads = ("experiment", "#ratios", *(f"#{each}" for each in WORDS), "#moved")

@@ -95,7 +95,7 @@ def _chart(found: Sequence[Sequence[Seen]]) -> str:
         for point in points:
             point["value"] = min(max(point["value"], 1 / farthest), farthest)
     panels = [
-        (title, svg.Drawing("clouds.moved", (points, (), axes, factor, farthest)))
+        (title, svg.Drawing("clouds.moved", (points, {}, axes, factor, farthest)))
         for title, points, factor in panes
     ]
     label = "Ratios on the next occasion over those on one. The table beside it counts them."

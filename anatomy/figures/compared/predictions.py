@@ -92,6 +92,8 @@ def _draw(sheet: Canvas, lines: Sequence[Line], title: str) -> None:
         y = top + ROW * (number + 0.5)
         sheet.words(left, y + 4, line.name, size=11.5, anchor="end")
         told = f"{line.name}: {len(line.near)} rows near it, {len(line.every)} in all"
+        if (wide := at(reach[1]) - at(reach[0])) > 0:
+            sheet.box(at(reach[0]), y - 10, wide, 20, fill=INK, opacity=0.1)
         every = at(shifts.middle(_shifts(line.every)))
         sheet.box(every - 4, y - 4, 8, 8, fill=QUIET, edge=MUTED, round_=4, told=told)
         sheet.line((at(span[0]), y), (at(span[1]), y), colour=GOOD, thick=3)
@@ -99,8 +101,6 @@ def _draw(sheet: Canvas, lines: Sequence[Line], title: str) -> None:
         sheet.box(middle - 4.5, y - 4.5, 9, 9, fill=GOOD, round_=4.5, told=told)
         where = at(line.predicted.median)
         sheet.line((where, y - 9), (where, y + 9), colour=INK, thick=2)
-        if reach[0] < reach[1]:
-            sheet.line(*((at(x), y - 6) for x in reach), colour=INK, thick=1.2)
     sheet.words(sheet.width - 2, bottom + 30, title, size=11, anchor="end", colour=MUTED)
 
 
@@ -143,7 +143,7 @@ def _table(found: Compared, lines: Sequence[Line]) -> str:
 
 
 def answer(found: Compared) -> str:
-    """How fast the machine shown is at best, beside the other, in a sentence or two."""
+    """How fast the machine shown is at best, beside the other, in a sentence."""
     mine, theirs = _ceilings(found)
     said = []
     here, there = agreement.names(found)
@@ -156,16 +156,7 @@ def answer(found: Compared) -> str:
                 said.append(f"{words} run {speed} as on the {there}")
     if not said:
         return ""
-    caches = [size for size in (_cache(found, side) for side in ("old", "new")) if size]
-    held = f"Their L2 caches report {' and '.join(caches)}. " if len(caches) == 2 else ""
-    return f"On the {here} {', '.join(said)}. {held}"
-
-
-def _cache(found: Compared, side: str) -> str:
-    """The size of a side's L2 as its machine reports it."""
-    known = (getattr(each, side).data["machine"].get("l2_bytes") for each in found.figures)
-    size = next(filter(None, known), None)
-    return units.byte_count(size) if size else ""
+    return f"On the {here} {', '.join(said)}. "
 
 
 def _beside(ratio: float) -> str:

@@ -73,12 +73,13 @@ def _places(showing: Showing, slug: str) -> set[tuple[str, ...]]:
 
 
 def _answer(showing: Showing, found: Compared, caption: str | None) -> str:
-    """What the limits say, and what differs; the figures under it have more."""
+    """What the limits say, what differs, and what to do; the figures under it have more."""
     opposite = sum({each.old.word, each.new.word} == {HOLDS, FAILS} for each in found.verdicts)
     return (
         f"{predictions.answer(found)}Of {found.judged} claims judged on both, "
         f"{len(found.verdicts)} got another verdict there, {opposite or 'none'} of them the "
-        "opposite one.\n{ .lead }\n"
+        "opposite one. So on a third card scale a GPU-bound time by the limit that it is near, and "
+        "measure a host-bound one.\n{ .lead }\n"
     )
 
 
@@ -117,7 +118,7 @@ def _claim(showing: Showing, result: Result) -> str:
 
 
 def _said(result: Result) -> str:
-    seen = tables.lighter(result.measured.text) if result.measured else ""
+    seen = tables.lighter(result.measured.text if result.measured else result.evidence)
     return tables.chip(result.word, title=result.evidence) + f'<span class="remarks">{seen}</span>'
 
 

@@ -93,7 +93,7 @@ def _enlarged(sheet: Canvas, machine: dict[str, Any], x: float, y: float) -> Non
     parts = (
         ("registers", "nearest, private to a thread"),
         ("shared memory, L1", "shared by the SM's threads"),
-        ("fp32 units", "one multiply-add at a time, each thread"),
+        ("fp32 units", "each a multiply-add in every clock"),
         ("tensor cores", "multiply small tiles of matrices"),
     )
     beside = canvas.wide(parts[1][0], 11, bold=True) + canvas.wide(parts[2][1], 10) + 40 < width

@@ -18,9 +18,10 @@ from anatomy.record.showing import Found, Showing, current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
-# Ceilings with a bar, and what is written over it.
-DRAWN = {"copy": "copies through HBM", "matmul bf16": "bf16 GEMMs", "matmul fp32": "fp32 GEMMs"}
-BAR, BESIDE = 22.0, 92.0  # pixels: from bar to bar, and for a rate behind it
+# Ceilings with a bar, and what is written over it; under them the host's time.
+DRAWN = {"copy": "copies through HBM", "matmul bf16": "bf16 GEMMs"}
+ASKED = "the CPU's time for one small addition: shorter is faster"
+BAR, BESIDE = 22.0, 104.0  # pixels: from bar to bar, and for a figure behind it
 COLOURS = (canvas.GOOD, canvas.BAD, canvas.THIRD, canvas.FOURTH)
 
 
@@ -44,6 +45,12 @@ class Machine:
     def name(self) -> str:
         """What readers call it."""
         return self.block.get("gpu") or self.block.get("cpu") or self.slug
+
+    def row(self, quantity: str) -> Row:
+        """The time of one small addition, as this quantity; empty where it was not measured."""
+        wanted = limits.LAUNCH | {"quantity": quantity}
+        found = (row for row in self.floors if all(row.get(n) == v for n, v in wanted.items()))
+        return next(found, {})
 
 
 def machines(part: str = "facts", *, caption: str | None = None) -> str:
@@ -118,30 +125,49 @@ def _limits(there: Sequence[Machine]) -> str:
     drawn = [name for name in DRAWN if any(one.ceilings.get(name) for one in there)]
     if not drawn:
         return table
-    label = f"Bars of {' and '.join(drawn)} for each machine; the table has all ceilings."
+    label = (
+        f"Bars of {', '.join(drawn)} and the host's time for a small addition, for each machine."
+    )
     return canvas.both(lambda sheet: _bars(sheet, there, drawn), label) + figures.twin(table)
 
 
 def _bars(sheet: Canvas, there: Sequence[Machine], names: Sequence[str]) -> None:
     """A bar for each machine under the name of each ceiling, to one scale for each ceiling."""
     room, y = sheet.width - BESIDE, 0.0
+    bars: dict[str, list[tuple[float, float, float, str]]] = {}  # value, its ends, in words
     for name in names:
-        sheet.words(0, y + 12, DRAWN[name], bold=True)
-        known = [(one, one.ceilings.get(name)) for one in there]
-        most = max(found.value for _, found in known if found)
-        for number, (one, found) in enumerate((o, f) for o, f in known if f):
+        known = [one.ceilings.get(name) for one in there]
+        rates = [(f.value, units.rate(f.value, f.unit)) for f in known if f]
+        bars[DRAWN[name]] = [(value, value, value, text) for value, text in rates]
+    times = [one.row("host_enqueue") for one in there]
+    if all(row.get("median_s") for row in times):
+        ends = [tuple(row[name] for name in ("median_s", "low_s", "high_s")) for row in times]
+        bars[ASKED] = [(*time, units.seconds_range(*time)) for time in ends]
+    called = _called(there)
+    for title, several in bars.items():
+        sheet.words(0, y + 12, title, bold=True)
+        most = max(end for *_, end, _ in several)
+        for number, (value, low, end, text) in enumerate(several):
             top = y + 19 + number * BAR
-            sheet.box(0, top, room * found.value / most, BAR - 4, fill=COLOURS[number % 4])
-            text = units.rate(found.value, found.unit)
-            sheet.words(room * found.value / most + 6, top + 12.5, text, bold=True)
-            called = one.name.removeprefix("NVIDIA ")
-            sheet.words(6, top + 12.5, called, colour=canvas.PAPER, bold=True)
-        y += 19 + len(there) * BAR + 12
+            sheet.box(0, top, room * value / most, BAR - 4, fill=COLOURS[number % 4])
+            here, ends = room * value / most, [room * each / most for each in (low, end)]
+            sheet.line((ends[0], top + 9), (here, top + 9), colour=canvas.PAPER, thick=2)
+            sheet.line((here, top + 9), (ends[1], top + 9), thick=2)
+            sheet.words(room * end / most + 6, top + 12.5, text, bold=True)
+            sheet.words(6, top + 12.5, called[number], colour=canvas.PAPER, bold=True)
+        y += 19 + len(several) * BAR + 12
     sheet.space(2)
 
 
+def _called(there: Sequence[Machine]) -> list[str]:
+    """The first words of their names where these differ, such as H100 and H200."""
+    names = [one.name.removeprefix("NVIDIA ") for one in there]
+    short = [name.partition(" ")[0] for name in names]
+    return short if len({*short}) == len(short) else names
+
+
 def _heads(first: str, there: Sequence[Machine]) -> list[str]:
-    return [first, *(f"#{one.name}" for one in there)]
+    return [first, *(f"#{name}" for name in _called(there))]
 
 
 def _ceiling(found: Ceiling | None) -> str:
@@ -154,20 +180,9 @@ def _ceiling(found: Ceiling | None) -> str:
     return f'<span class="cited" title="{escape(found.source)}">{text}</span>'
 
 
-def _launch(quantity: str) -> Callable[[Machine], str]:
-    def said(one: Machine) -> str:
-        wanted = limits.LAUNCH | {"quantity": quantity}
-        found = (row for row in one.floors if all(row.get(n) == v for n, v in wanted.items()))
-        return tables.time(next(found, None))
-
-    return said
-
-
 def _occasions(one: Machine) -> str:
     """The time until the call returns on each day, card and host that it was measured on."""
-    wanted = limits.LAUNCH | {"quantity": "host_enqueue"}
-    found = (row for row in one.floors if all(row.get(n) == v for n, v in wanted.items()))
-    times = (next(found, None) or {}).get("occasion_medians_s") or ()
+    times = one.row("host_enqueue").get("occasion_medians_s") or ()
     return " / ".join(units.seconds(time, most=2) for time in filter(None, times)) or tables.NONE
 
 
@@ -186,18 +201,18 @@ def _gpus(one: Machine) -> str:
 
 # The GPU, then the host, which host-bound times follow, then what was recorded on them.
 FACTS: dict[str, Callable[[Machine], str]] = {
+    "GPU": lambda one: escape(one.name),
     "GPUs": _gpus,
     "memory": _block("memory_bytes", units.byte_count),
     "L2 cache": _block("l2_bytes", units.byte_count),
     "multiprocessors (SMs)": _block("sm_count"),
     "highest SM clock": _block("max_sm_clock_mhz", "{:g} MHz".format),
     "power limit": _block("power_limit_w", "{:g} W".format),
-    "compute capability": _block("capability"),
     "CPU": lambda one: escape(one.cpus) or tables.NONE,
     "its cores, as the host counts them": lambda one: one.cores or tables.NONE,
-    "one operation, until its call returns": _launch("host_enqueue"),
-    "the same on each occasion": _occasions,
-    "one operation, from call to call": _launch("step_wall"),
+    "one small addition, until its call returns": lambda one: tables.time(one.row("host_enqueue")),
+    "on each occasion, the newest last": _occasions,
+    "from call to call": lambda one: tables.time(one.row("step_wall")),
     "driver": lambda one: escape(one.drivers) or tables.NONE,
     "torch": lambda one: escape(one.torch) or tables.NONE,
     "recordings": lambda one: str(one.recordings),

@@ -86,7 +86,8 @@ def _ceilings(table: Sequence[Row], ceilings: Ceilings) -> str:
             read, of = memory_clock, " (memory)"
         at_clock = units.percent(found.value / peak) if peak else ""
         clocks = [f"{each:.0f} MHz" if each else "" for each in (clock, read)]
-        lines.append([escape(name), here, stated, share, clocks[0], clocks[1] + of, at_clock])
+        called = escape(name).replace(" ", "&nbsp;")
+        lines.append([called, here, stated, share, clocks[0], clocks[1] + of, at_clock])
     if not lines:
         return ""
     head = ("ceiling", "#measured here", "#maker's figure", "#reached")

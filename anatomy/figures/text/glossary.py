@@ -8,7 +8,7 @@ a reader sees on hover, tap or tab wherever a section of a page first uses the w
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from html import escape
@@ -17,8 +17,11 @@ from itertools import groupby
 from anatomy.table.errors import AnatomyError
 
 PAGE = "glossary.md"
+# Words of this section, such as `wide`, are other words elsewhere: no definition links to them.
+OURS = "How this site measures"
 _ENTRY = re.compile(r"^(?P<names>\S.*)\n:[ \t]+(?P<said>.+(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
+_TAKEN = re.compile(r"(\[[^\]]+\]\([^)]*\)|`[^`]*`)")  # a link, or code
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 _TAG = re.compile(
     r"<!--.*?-->|<(?P<end>/?)(?P<name>[a-zA-Z][\w-]*)(?P<rest>(?:\"[^\"]*\"|'[^']*'|[^'\">])*)>",
@@ -67,13 +70,14 @@ def terms(text: str) -> list[Term]:
 
 
 def with_anchors(text: str) -> str:
-    """The glossary's page with the name alone of each term, a place that links can lead to, and
-    over the first section all words by letter."""
+    """The glossary's page with the name alone of each term, a place that links can lead to, links
+    from each definition to the terms in it, and over the first section all words by letter."""
     known = {term.names: term for term in terms(text)}
+    words = Glossary(text.partition(f"\n## {OURS}\n")[0])
 
     def line(entry: re.Match) -> str:
         term = known[tuple(name.strip() for name in entry["names"].split(","))]
-        said = entry[0].partition("\n")[2]
+        said = words.linked(entry[0].partition("\n")[2], term)
         return f'<dfn id="{escape(term.anchor)}">{escape(term.name)}</dfn>\n{said}'
 
     head, section, rest = _ENTRY.sub(line, text).partition("\n## ")
@@ -117,19 +121,33 @@ class Glossary:
         for text, tag in _pieces(html):
             if tag == "h2":
                 seen.clear()
-            parts.append(text if tag is not None else self._words(text, seen))
+            parts.append(text if tag is not None else self._words(text, seen, _hover))
         return "".join(parts)
 
-    def _words(self, text: str, seen: set[Term]) -> str:
+    def linked(self, text: str, own: Term) -> str:
+        """The Markdown of the definition of a term, with a link from the first use of each other
+        term; what is a link or code already is left alone."""
+        seen, parts = {own}, _TAKEN.split(text)
+        parts[::2] = [
+            self._words(part, seen, lambda term, name: f"[{name}](#{term.anchor})")
+            for part in parts[::2]
+        ]
+        return "".join(parts)
+
+    def _words(self, text: str, seen: set[Term], told: Callable[[Term, str], str]) -> str:
         def word(found: re.Match) -> str:
             name = found[0]
             term = self._by_name.get(name) or self._by_name[name.lower()]
             if term in seen:
                 return name
             seen.add(term)
-            return f'<abbr title="{escape(term.tooltip)}" tabindex="0">{name}</abbr>'
+            return told(term, name)
 
         return self._word.sub(word, text)
+
+
+def _hover(term: Term, name: str) -> str:
+    return f'<abbr title="{escape(term.tooltip)}" tabindex="0">{name}</abbr>'
 
 
 @cache

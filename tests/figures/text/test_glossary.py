@@ -39,6 +39,14 @@ def test_all_words_stand_by_letter_over_the_first_section():
     assert "letters" not in glossary.with_anchors(TEXT)  # without sections it has no place
 
 
+def test_a_definition_links_to_other_terms_once_and_to_no_word_of_how_we_measure():
+    text = "## GPU\n\nwarp, warps\n:   A wide warp of GEMMs, [a GEMM](x.md), `GEMM`, GEMM.\n\n"
+    text += "GEMM, GEMMs\n:   A matmul.\n\n## How this site measures\n\n`wide`\n:   Of a warp.\n"
+    shown = glossary.with_anchors(text)
+    assert ":   A wide warp of [GEMMs](#term-gemm), [a GEMM](x.md), `GEMM`, GEMM.\n" in shown
+    assert ":   Of a [warp](#term-warp).\n" in shown
+
+
 def test_a_word_that_is_explained_twice_is_an_error():
     with pytest.raises(AnatomyError, match="'warps' is explained twice"):
         glossary.terms(TEXT + "\nlane, warps\n:   One thread.\n")
