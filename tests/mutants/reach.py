@@ -24,7 +24,6 @@ LEFT_OUT = {
     "mutants/*": "they try this command",
     "measure/method/test_method.py": "they edit copies of the room, whose text must be as it is",
     "measure/method/test_edits.py": "so do they; the scenarios themselves are in test_scenarios.py",
-    "record/provenance/test_migration.py": "they hold hashes of now against those of a commit",
 }
 SETTINGS = """[run]
 source = {copy}/anatomy,{copy}/tests

@@ -13,7 +13,7 @@ module passed as a value, `getattr`) counts as all of that module, and where rea
 too little the truth."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -50,34 +50,22 @@ def code_hash(
     declared = signatures.signature(name, root)
     module = declared.module.partition(".")[2]
     bound = declared.bind(**(parameters or {}))
-    return hash_at(root, present(root), module, declared.function, declared.files, bound)
-
-
-def hash_at(
-    root: Path,
-    layout: Layout,
-    module: str,
-    function: str,
-    declared_files: Sequence[str],
-    parameters: Mapping[str, Any],
-) -> CodeHash:
-    """As `code_hash`, of a function wherever the package in `root` has its experiments; `module` is
-    without the package's name, and `declared_files` are relative to the checkout."""
-    reached = _package(root.name, signatures.sources(root), layout).reached(module, function)
+    sources = signatures.sources(root)
+    reached = _package(root.name, sources, present(root)).reached(module, declared.function)
     parts = [str(SCHEME), reached.hash]
     files = {f"{root.name}/{file}" for file in reached.files}
-    for file in sorted(set(declared_files)):
+    for file in sorted(set(declared.files)):
         try:
             content = (root.parent / file).read_bytes()
         except OSError as error:
             raise AnatomyError(
-                f"{module}.{function} declares the file {file}, which can't be read: "
+                f"{module}.{declared.function} declares the file {file}, which can't be read: "
                 f"{error.strerror}. It is part of a checkout of the project; looked for it in "
                 f"{root.parent}."
             ) from None
         parts.append(_file_hash(file, content))
         files.add(file)
-    return CodeHash(digest(*parts, json.dumps(dict(parameters), sort_keys=True)), sorted(files))
+    return CodeHash(digest(*parts, json.dumps(dict(bound), sort_keys=True)), sorted(files))
 
 
 @cache
