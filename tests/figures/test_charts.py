@@ -364,3 +364,10 @@ def test_panels_as_wide_as_a_phone_are_drawn_once_for_both(tmp_path):
         single = svg.chart(panels, "a", folder=tmp_path)
     assert len(pictures(html)) == 2 and html.count('data-both=""') == 2
     assert "<title>" in html and len(pictures(single)) == 4
+
+
+def test_variants_cases_and_remedies_are_called_what_the_page_calls_them():
+    row = {"variant": "slice padded use", "case": "slice", "remedy": "padded"}
+    assert figures.called([row], {"slice": "A[:, 1:]", "padded": "aligned rows"}) == [
+        {"variant": "slice padded use", "case": "A[:, 1:]", "remedy": "aligned rows"}
+    ]

@@ -12,6 +12,7 @@ from anatomy.table import units
 
 Times = tuple[float, ...]  # a median and the ends of its interval, in seconds
 WAITS = ("wait_s", "wait_low_s", "wait_high_s")
+TOO_CLOSE = 0.9  # to E3's 1, for what E1 says of an iteration over its two lines once
 EXPLANATIONS = (
     "E1: the line's own time, <i>r</i>",
     "E2: the kernel again, <i>k</i>",
@@ -64,25 +65,40 @@ def rivals(table: Sequence[Row], *, sides: Sequence[int], line: str = "t.item()"
 @drawn_from()
 def once_and_again(table: Sequence[Row], *, sides: Sequence[int]) -> str:
     """A table: a matmul and `.item()` once, with an empty queue, beside an iteration of a loop of
-    both, and their quotient on each occasion. A host that was slow on one of them was slow for
-    both, so the quotients can lie closer together than the times.
+    both; their quotient on each occasion, which is 1 by E3; what E1 says of it; and which of the
+    two comes nearer. A host that was slow on one occasion was slow for all, so the quotients can
+    lie closer together than the times.
 
         once_and_again("sync_points.bench", sides=[512, 1728])
     """
+    (reading,) = rows.select(table, op="idle", variants=["t.item()"])
     lines = []
     for side in sides:
-        (once,) = rows.select(table, op=f"behind {side}", variants=["queue, item"])
+        queue, once = rows.select(table, op=f"behind {side}", variants=["queue", "queue, item"])
+        (kernel,) = rows.select(table, op=f"product {side}", variants=["product"])
         (again,) = rows.select(table, op=f"loop {side}", variants=["t.item()"])
-        shares = [units.significant(share) for share in quotients(once, again)]
-        lines.append([str(side), tables.time(once), tables.time(again), ", ".join(shares)])
-    heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once, each occasion"]
+        each = together(once, again, queue, kernel, reading)
+        found = [more / less for less, more, *_ in each]
+        overlapped = [(max(q, k) + r) / less for less, _, q, k, r in each]
+        shares = (", ".join(map(units.significant, them)) for them in (found, overlapped))
+        times = tables.time(once), tables.time(again)
+        lines.append([str(side), *times, *shares, nearer(found, overlapped)])
+    heads = ["#side", "#both lines, once", "#an iteration", "#iteration / once", "#by E1", "nearer"]
     return tables.listed(heads, lines, "Two lines once, and in a loop")
 
 
-def quotients(once: Row, again: Row) -> list[float]:
-    """How often an iteration takes what its lines take once, on each occasion that timed both; of
-    rows that no earlier occasion is known of, by their medians."""
-    names = "occasion_medians_s", "median_s"
-    below, above = (row.get(names[0]) or [row[names[1]]] for row in (once, again))
-    pairs = zip(below, above, strict=False)
-    return [more / less for less, more in pairs if None not in (less, more)]
+def together(*each: Row) -> list[Times]:
+    """Medians of rows on each occasion that timed all of them; of rows that no earlier occasion is
+    known of, their medians."""
+    medians = (row.get("occasion_medians_s") or [row["median_s"]] for row in each)
+    return [times for times in zip(*medians, strict=False) if None not in times]
+
+
+def nearer(found: Sequence[float], overlapped: Sequence[float]) -> str:
+    """Whether quotients lie nearer to E3's 1 or to what E1 says of each, where they all agree and
+    the two are far enough apart to tell."""
+    if not found or max(overlapped) > TOO_CLOSE:
+        return "can't tell"
+    pairs = zip(found, overlapped, strict=True)
+    turns = {abs(share - 1) < abs(share - said) for share, said in pairs}
+    return "can't tell" if len(turns) > 1 else "E3" if turns.pop() else "E1"

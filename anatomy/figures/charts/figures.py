@@ -49,14 +49,14 @@ def placed(table: Sequence[Row], column: str, most: int) -> list[Row]:
 
 
 def called(table: Sequence[Row], labels: Mapping[str, str] | None) -> list[Row]:
-    """Rows whose variants, controls and cases are called by their labels, where they have one."""
+    """Rows whose variants, controls, cases and remedies are called by their labels, if any."""
     names = dict(labels or {})
-    known = [name for column in ("variant", "case") for name in rows.names(table, column)]
+    known = [name for column in ("variant", "case", "remedy") for name in rows.names(table, column)]
     for name in names:
         if name not in known:
             raise UnknownName("variant", name, known)
     names |= {name + AGAIN: label + AGAIN for name, label in names.items()}
-    told = ("variant", "control", "case")
+    told = ("variant", "control", "case", "remedy")
     return [row | {c: names.get(row[c], row[c]) for c in told if row.get(c)} for row in table]
 
 

@@ -3,7 +3,7 @@ within the sheet, and say what the rows say."""
 
 import pytest
 
-from anatomy.chapters.autograd import node_costs, nodegraphs, saved_stack
+from anatomy.chapters.autograd import calculations, node_costs, nodegraphs, saved_stack
 from anatomy.chapters.autograd.saved_stack import Held
 from anatomy.chapters.checkpointing import step_memory
 from anatomy.judge import rows
@@ -135,3 +135,9 @@ def test_a_step_is_drawn_with_its_peaks_and_times(shown):
 def test_without_memory_there_is_no_picture(shown, monkeypatch):
     monkeypatch.setattr(step_memory, "NEEDED", ("no such column",))
     assert "no memory was recorded" in step_memory.step_memory("checkpointing.frontier", op=DEEP)
+
+
+def test_the_visits_of_shape_nodes_are_a_share_of_the_step():
+    assert calculations.visits_of_shape_nodes(nodes=28, view=1e-6, step=1e-3) == pytest.approx(
+        0.028
+    )

@@ -7,9 +7,10 @@ import pytest
 from anatomy.chapters.sync_points.rivals import (
     EXPLANATIONS,
     added,
+    nearer,
     once_and_again,
-    quotients,
     rivals,
+    together,
 )
 from anatomy.record.showing import using
 from anatomy.table import units
@@ -69,18 +70,37 @@ def test_the_table_holds_the_explanations_against_what_was_measured(tmp_path):
     assert sum(map(len, bold)) == len(sides), "one explanation is nearest at each size"
 
 
-def test_an_iteration_is_set_against_its_lines_on_each_occasion_that_timed_both():
+def test_rows_are_set_against_each_other_on_each_occasion_that_timed_all():
     once = {"median_s": 4.0, "occasion_medians_s": [2.0, None, 4.0]}
     again = {"median_s": 5.0, "occasion_medians_s": [3.0, 7.0, 5.0]}
-    assert quotients(once, again) == [1.5, 1.25], "the one that timed one of them says nothing"
-    assert quotients({"median_s": 4.0}, {"median_s": 5.0}) == [1.25]
+    assert together(once, again) == [(2.0, 3.0), (4.0, 5.0)], "one that timed one says nothing"
+    assert together({"median_s": 4.0}, {"median_s": 5.0}) == [(4.0, 5.0)]
 
 
-def test_the_two_lines_once_stand_beside_the_loop(tmp_path):
+@pytest.mark.parametrize(
+    ("found", "overlapped", "told"),
+    [
+        ([0.99, 0.98], [0.7, 0.8], "E3"),
+        ([0.72, 0.81], [0.7, 0.8], "E1"),
+        ([0.99, 0.81], [0.7, 0.8], "can't tell"),  # they disagree
+        ([0.99, 0.98], [0.93, 0.8], "can't tell"),  # E1 says nearly what E3 does
+        ([], [], "can't tell"),
+    ],
+)
+def test_what_comes_nearer_is_named_only_where_it_can_be_told(found, overlapped, told):
+    assert nearer(found, overlapped) == told
+
+
+def test_the_two_lines_once_stand_beside_the_loop_and_what_overlapping_predicts(tmp_path):
     sync_points_rows.bench(tmp_path)
     with using(synthetic.showing(tmp_path)) as showing:
-        html = once_and_again("sync_points.bench", sides=[512])
+        html = once_and_again("sync_points.bench", sides=[4096])
         table = showing.find("sync_points.bench").recording.rows
     times = {(row["op"], row["variant"]): row["median_s"] for row in table}
-    share = times["loop 512", "t.item()"] / times["behind 512", "queue, item"]
+    once = times["behind 4096", "queue, item"]
+    share = times["loop 4096", "t.item()"] / once
+    longer = max(times["behind 4096", "queue"], times["product 4096", "product"])
+    overlapped = (longer + times["idle", "t.item()"]) / once
     assert units.significant(share) in html
+    assert units.significant(overlapped) in html
+    assert nearer([share], [overlapped]) in html
