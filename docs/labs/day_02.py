@@ -115,8 +115,8 @@ print(hidden_waits())
 #
 # ## On your own
 #
-# Add one SM's worth of rows to a softmax until its time jumps. PyTorch chooses the blocks here, so the
-# steps are blurred: several blocks share an SM.
+# Double the rows of a softmax, from one for each SM to sixteen: up to where is the time hardly longer? PyTorch
+# chooses the blocks here, and several share an SM. (A sum runs behind it, so that results can be compared.)
 
 # %% tags=["yours"]
 import torch

@@ -23,7 +23,7 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# - All SMs read: how many times as many bytes in a second come from the L2 as from HBM?
+# - All SMs read the same lines: how many times as many bytes in a second come through the L2 as from HBM?
 # - One thread reads, each load after the last one: how long does one load from HBM take?
 # - How many MiB can that one thread go through before its loads get slower than the L2's?
 
@@ -56,7 +56,7 @@ ladder.curve(
 )
 
 # %% [markdown]
-# 8 MiB don't fit the L1 of one SM. So where each SM reads all of them, they come from the L2:
+# 8 MiB don't fit the L1 of one SM. So where each SM reads all of them, they come through the L2:
 
 # %%
 fast = ladder.row(op="read by all", variant="8.00 MiB")["rate"]
@@ -64,6 +64,9 @@ slow = ladder.row(op="read in parts", variant="4.00 GiB")["rate"]
 print(beside(times_guess, fast / slow, "times HBM's rate"))
 
 # %% [markdown]
+# One fetch may serve several SMs here. PyTorch's reads, each line once, get [[l2:read]] of the L2 and
+# [[limit:read]] of HBM.
+#
 # Then latency. One thread follows a chain of addresses, and each load waits for the one before.
 
 # %%
@@ -114,15 +117,16 @@ print(
 # way at once. By the two numbers above:
 
 # %%
-print(f"{slow * far / 2**20:.1f} MiB must be under way for HBM's rate.")
+print(f"At least {slow * far / 2**20:.1f} MiB must be under way for HBM's rate.")
 
 # %% [markdown]
 # (Day 4 takes PyTorch's best reduction for the bandwidth: [[calculated: bytes-in-flight]].)
 #
 # <details><summary>How many threads is that, with one load of four bytes each?</summary>
 #
-# Divide by four. Your GPU holds hardly so many threads at once (2,048 for each SM of an H100<!-- given: the
-# data sheet -->), and they don't load all the time. So each needs several loads under way, or loads of sixteen bytes.
+# Divide by four, and compare with the threads that your GPU holds at once: on an H100 or H200 132 × 2,048, some
+# 270,000<!-- given: the data sheet -->. They don't load all the time, either. So each needs several loads under way, or
+# loads of sixteen bytes.
 #
 # </details>
 #

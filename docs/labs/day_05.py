@@ -1,11 +1,11 @@
 # ---
-# title: "Lab 5: what do strides and offsets cost?"
+# title: "Lab 5: what do strides cost?"
 # nav: "5: Coalescing"
-# description: A notebook for day 5 - what the 32 loads of a warp cost when they lie apart or begin off a mark, predicted by counting sectors and measured on your GPU.
+# description: A notebook for day 5 - what the 32 loads of a warp cost when they lie apart, predicted by counting sectors and measured on your GPU.
 # section: Curriculum / Labs
 # order: 955
 # index:
-#   lab: "[5: What do strides and offsets cost?](day_05.py)"
+#   lab: "[5: What do strides cost?](day_05.py)"
 #   you measure: "bandwidth over the stride of a warp's loads: what memory moves that nobody asked for"
 #   takes on a GPU: a quarter of a minute
 # ---
@@ -117,11 +117,12 @@ strides.show(
 # %% [markdown]
 # [[when claim:strides-are-cheap-if-all-is-used is holds]]
 #
-# It does: what one request wasted, the next ones use.
+# The cache keeps them: what one request wasted, the next ones use.
 #
 # [[when holds in part]]
 #
-# It does, up to stride 8. Beyond, one request touches 16 or 32 lines, and L1 takes about a clock for each of them
+# The cache keeps them, up to stride 8. Beyond, one request touches 16 or 32 lines, and L1 takes about a clock for each
+# of them
 # ([day 5](../curriculum/day_05.md)).
 #
 # [[when fails, inconclusive, not measurable here]]

@@ -33,6 +33,12 @@ def ridge(peak: float, bandwidth: float) -> float:
     return peak / bandwidth
 
 
+@calculation(unit="operations", peak=PEAK, bandwidth="limit:read")
+def operations_for_each_byte(peak: float, bandwidth: float) -> float:
+    """FP32 operations in a second over bytes that are read in one, to a whole number."""
+    return round(peak / bandwidth)
+
+
 @calculation("beyond-the-arithmetic-at-128", unit="x", rate=AT_128, peak=PEAK)
 def beyond_the_arithmetic(rate: float, peak: float) -> float:
     """Time of a kernel over that of its operations at the rate that 1024 FMAs reach."""
