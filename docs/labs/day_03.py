@@ -48,7 +48,7 @@ launches.show(
 )
 
 # %%
-torch_op = launches.row(quantity="host_enqueue", variant="PyTorch op")
+torch_op = launches.row(quantity="step_wall", variant="PyTorch op")
 asked, low, high = (torch_op[name] * 1e4 for name in ("median_s", "low_s", "high_s"))
 print("asking for one:", beside(launch_guess, asked / 1e6, "s"))
 print(f"  interval: {low:.1f} to {high:.1f} µs")
@@ -94,13 +94,13 @@ print(f"the GPU could run one every {op['median_s'] * 1e4:.1f} µs.")
 
 # %% [markdown]
 # If the CPU needs longer, a step of such kernels is host-bound. What helps then is fewer launches, by fusion
-# or by a graph, and not a faster GPU. (The table's `launch-bound` says so of a row: without a full queue it
-# would be host-bound.)
+# or by a graph, and not a faster GPU.
 #
 # <details><summary>From which duration of a kernel on does the CPU no longer matter?</summary>
 #
 # From the time that the CPU takes to ask for one. Compare the first line above with the duration of
-# your own kernels in a profile: rows of shorter ones leave gaps.
+# your own kernels in a profile: rows of shorter ones leave gaps. In the chart's table `launch-bound` marks what
+# would be host-bound without a full queue.
 #
 # </details>
 #

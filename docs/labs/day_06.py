@@ -47,8 +47,8 @@ fmas = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 256, 512, 1024]
 name = {n: "1 FMA" if n == 1 else f"{n} FMAs" for n in fmas}
 time = {n: sweep.row(variant=name[n])["median_s"] for n in fmas}
 free = [n for n in fmas if time[n] <= 1.1 * time[1]]
+print("The most that take at most a tenth longer than one:")
 print(beside(free_guess, max(free, default=1), "multiply-adds"))
-print("take a tenth longer, or less")
 
 # %% [markdown]
 # ## Explain
