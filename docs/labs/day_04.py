@@ -52,7 +52,7 @@ ladder.curve(
         "all L1": f"{l1}.gpu_bytes",
         "L2": "machine:l2_bytes",
     },
-    caption="Bytes in a second. Upright: sizes of caches, as the device says.",
+    caption="Bytes in a second. Upright: sizes of caches, by the device.",
 )
 
 # %% [markdown]
@@ -89,7 +89,8 @@ far = chase.row(way="one thread", variant="1.00 GiB")["latency_s"]
 near = chase.row(way="one thread", variant="16.0 KiB")["latency_s"]
 print("HBM:", beside(wait_guess, far, "s"))
 print(f"  {far / near:.0f} times as long as from L1")
-print("L2, for one thread:", beside(l2_guess, held["upto_bytes"] / 2**20, "MiB"))
+size = held["upto_bytes"] / 2**20
+print("L2, for one thread:", beside(l2_guess, size, "MiB"))
 
 # %% [markdown]
 # ## Explain
@@ -106,18 +107,16 @@ print("L2, for one thread:", beside(l2_guess, held["upto_bytes"] / 2**20, "MiB")
 # %% tags=["drawn"]
 from anatomy.page import memory_ladder
 
-print(
-    memory_ladder(
-        caption="Where a byte may lie, how many come from there in a second, and how long one waits."
-    )
-)
+caption = "Where bytes lie, how many come from there, and how late."
+print(memory_ladder(caption=caption))
 
 # %% [markdown]
 # Nobody gets HBM's bandwidth with one load at a time. By Little's law, bandwidth times latency must be under
 # way at once. By the two numbers above:
 
 # %%
-print(f"At least {slow * far / 2**20:.1f} MiB must be under way for HBM's rate.")
+least = slow * far / 2**20
+print(f"At least {least:.1f} MiB must be under way for HBM's rate.")
 
 # %% [markdown]
 # (Day 4 takes PyTorch's best reduction for the bandwidth: [[calculated: bytes-in-flight]].)

@@ -39,7 +39,7 @@ sweep.curve(
     x="fmas",
     y="median_s",
     series="op",
-    caption="The kernel's time over the multiply-adds (FMAs) on each element.",
+    caption="Time over the multiply-adds (FMAs) on each element.",
 )
 
 # %%
@@ -61,8 +61,8 @@ from anatomy.chapters.roofline.figures import clocks
 print(
     clocks(
         fmas=[16, 64, 256],
-        caption="Bars: how long the bytes take at a copy's bandwidth, and the arithmetic at the best rate of "
-        "this sweep. Upright mark: when the kernel was done.",
+        caption="Bars: bytes at a copy's bandwidth, arithmetic at "
+        "the best rate of this sweep. Upright mark: when it was done.",
     )
 )
 
@@ -77,10 +77,12 @@ peak = sweep.row(variant="1024 FMAs")["flops"] / time[1024]
 elements = moved / 8  # a float read, a float written
 print(f"{bandwidth / 1e12:.2f} TB/s and {peak / 1e12:.1f} TFLOP/s")
 ridge = peak / bandwidth
-print(f"The lines cross at {ridge:.1f} FLOP/B: {ridge * 4:.0f} multiply-adds.")
+print(f"The lines cross at {ridge:.1f} FLOP/B:")
+print(f"{ridge * 4:4.0f} multiply-adds")
 for n in (16, 64, 80, 256):
     least = max(moved / bandwidth, 2 * n * elements / peak)
-    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the longer bar")
+    beyond = time[n] / least
+    print(f"{n:4} multiply-adds: {beyond:.2f} times the longer bar")
 
 # %% [markdown]
 # That crossing is the *ridge*. (Day 6 takes medians of several points, and gets a slightly different one.)
