@@ -107,7 +107,7 @@ print("L2, for one thread:", beside(l2_guess, size, "MiB"))
 # %% tags=["drawn"]
 from anatomy.page import memory_ladder
 
-caption = "Where bytes lie, how many come from there, and how late."
+caption = "Where bytes lie, how many come in a second, and after what wait."
 print(memory_ladder(caption=caption))
 
 # %% [markdown]

@@ -77,8 +77,7 @@ peak = sweep.row(variant="1024 FMAs")["flops"] / time[1024]
 elements = moved / 8  # a float read, a float written
 print(f"{bandwidth / 1e12:.2f} TB/s and {peak / 1e12:.1f} TFLOP/s")
 ridge = peak / bandwidth
-print(f"The lines cross at {ridge:.1f} FLOP/B:")
-print(f"{ridge * 4:4.0f} multiply-adds")
+print(f"They cross at {ridge:.1f} FLOP/B, {ridge * 4:.0f} multiply-adds.")
 for n in (16, 64, 80, 256):
     least = max(moved / bandwidth, 2 * n * elements / peak)
     beyond = time[n] / least
