@@ -89,14 +89,15 @@ reads.curve(
     x="occupancy",
     y="rate",
     series="loads_each",
-    caption="Bandwidth over occupancy, by the loads that a thread has under way.",
+    caption="Bandwidth over occupancy, by each thread's loads under way.",
 )
 
 # %%
 few = reads.row(loads_each="1 load at a time", blocks_per_sm=1)["rate"]
-sixteen = [
-    reads.row(loads_each="16 loads at a time", blocks_per_sm=n)["rate"] for n in (1, 2, 4, 8)
-]
+many, sixteen = "16 loads at a time", []
+for n in (1, 2, 4, 8):
+    row = reads.row(loads_each=many, blocks_per_sm=n)
+    sixteen.append(row["rate"])
 most = max(sixteen)
 print(beside(one_guess, few / most, "% of the best, with one load"))
 print(beside(sixteen_guess, sixteen[0] / most, "% of the best, with 16"))
@@ -115,8 +116,8 @@ print(hidden_waits())
 #
 # ## On your own
 #
-# Add one SM's worth of rows to a softmax until its time jumps. PyTorch chooses the blocks here, so the
-# steps are blurred: several blocks share an SM.
+# Double the rows of a softmax, from one for each SM to sixteen: up to where is the time hardly longer? PyTorch
+# chooses the blocks here, and several share an SM. (A sum runs behind it, so that results can be compared.)
 
 # %% tags=["yours"]
 import torch
@@ -124,13 +125,20 @@ import torch
 from anatomy import compare
 
 device = "cuda:0" if torch.cuda.is_available() else "cpu"
-rows = torch.cuda.get_device_properties(0).multi_processor_count if device != "cpu" else 8
-tensors = {n: torch.randn(n * rows, 8192, device=device) for n in (1, 2, 4, 8, 16)}
+rows = 8
+if device != "cpu":
+    rows = torch.cuda.get_device_properties(0).multi_processor_count
+
+
+def share_of_a_row(x):
+    return torch.softmax(x, dim=1).sum().view(1) / x.shape[0]
+
+
+tensors = {}
+for n in (1, 2, 4, 8, 16):
+    tensors[f"{n} rows an SM"] = torch.randn(n * rows, 8192, device=device)
 compare(
-    {
-        f"{n} rows an SM": lambda t=t: torch.softmax(t, dim=1).sum().view(1) / t.shape[0]
-        for n, t in tensors.items()
-    },
+    {name: lambda t=t: share_of_a_row(t) for name, t in tensors.items()},
     op="softmax",
     quantity="gpu_warm",
     device=device,

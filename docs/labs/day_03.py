@@ -37,23 +37,26 @@ graph_guess = None  # times, such as 2
 # its tensors.
 
 # %%
-ways = ["PyTorch op", "PyTorch's empty kernel", "C++ loop", "CUDA graph"]
+ways = ["PyTorch op", "PyTorch's empty kernel"]
+ways += ["C++ loop", "CUDA graph"]
 launches = measure("launches.rates")
 launches.show(
     op="100 launches",
     rows=ways,
     quantity="step_wall",
     chart="times",
-    caption="From the first call until the GPU is done with all hundred.",
+    caption="From the first call until the GPU has done all hundred.",
 )
 
 # %%
-torch_op = launches.row(quantity="host_enqueue", variant="PyTorch op")
-asked, low, high = (torch_op[name] * 1e4 for name in ("median_s", "low_s", "high_s"))
+torch_op = launches.row(quantity="step_wall", variant="PyTorch op")
+ends = ("median_s", "low_s", "high_s")
+asked, low, high = (torch_op[name] * 1e4 for name in ends)
 print("asking for one:", beside(launch_guess, asked / 1e6, "s"))
 print(f"  interval: {low:.1f} to {high:.1f} µs")
 graph = launches.row(quantity="step_wall", variant="CUDA graph")
-print("as a graph:", beside(graph_guess, 1 / graph["ratio"], "times as fast"))
+faster = 1 / graph["ratio"]
+print("as a graph:", beside(graph_guess, faster, "times as fast"))
 low, high = 1 / graph["ratio_high"], 1 / graph["ratio_low"]
 print(f"  interval: {low:.1f} to {high:.1f} times")
 
@@ -71,7 +74,7 @@ print(
         "graph_capture.map",
         {"pointwise 65536": "twenty multiplications of 65,536 elements"},
         graph=True,
-        caption="Other kernels, the same thing: called one by one, and as a graph. Drawn to scale.",
+        caption="Other kernels: one by one, and as a graph. To scale.",
     )
 )
 
@@ -84,23 +87,24 @@ launches.show(
     rows=ways,
     quantity="gpu_warm",
     chart="times",
-    caption="The GPU's time for the hundred, queued before the first runs.",
+    caption="The GPU's time, all hundred queued before the first runs.",
 )
 
 # %%
-op = launches.row(op="100 launches", quantity="gpu_warm", variant="PyTorch op")
+torch_op = launches.row(quantity="gpu_warm", variant="PyTorch op")
+runs = torch_op["median_s"] * 1e4
 print(f"The CPU asks for one every {asked:.1f} µs,")
-print(f"the GPU could run one every {op['median_s'] * 1e4:.1f} µs.")
+print(f"the GPU could run one every {runs:.1f} µs.")
 
 # %% [markdown]
 # If the CPU needs longer, a step of such kernels is host-bound. What helps then is fewer launches, by fusion
-# or by a graph, and not a faster GPU. (The table's `launch-bound` says so of a row: without a full queue it
-# would be host-bound.)
+# or by a graph, and not a faster GPU.
 #
 # <details><summary>From which duration of a kernel on does the CPU no longer matter?</summary>
 #
 # From the time that the CPU takes to ask for one. Compare the first line above with the duration of
-# your own kernels in a profile: rows of shorter ones leave gaps.
+# your own kernels in a profile: rows of shorter ones leave gaps. In the chart's table `launch-bound` marks what
+# would be host-bound without a full queue.
 #
 # </details>
 #
@@ -133,7 +137,13 @@ if device != "cpu":
     with torch.cuda.graph(graph):
         result = chain()
     variants["graph"] = lambda: (graph.replay(), result)[1]
-compare(variants, op="50 additions", quantity="step_wall", device=device, budget_s=5)
+compare(
+    variants,
+    op="50 additions",
+    quantity="step_wall",
+    device=device,
+    budget_s=5,
+)
 
 # %% [markdown]
 # ## Where next?

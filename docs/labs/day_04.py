@@ -23,7 +23,7 @@ from anatomy.notebook import beside, measure
 # %% [markdown]
 # ## Predict
 #
-# - All SMs read: how many times as many bytes in a second come from the L2 as from HBM?
+# - All SMs read the same lines: how many times as many bytes in a second come through the L2 as from HBM?
 # - One thread reads, each load after the last one: how long does one load from HBM take?
 # - How many MiB can that one thread go through before its loads get slower than the L2's?
 
@@ -52,11 +52,11 @@ ladder.curve(
         "all L1": f"{l1}.gpu_bytes",
         "L2": "machine:l2_bytes",
     },
-    caption="Bytes in a second. Upright: sizes of caches, as the device says.",
+    caption="Bytes in a second. Upright: sizes of caches, by the device.",
 )
 
 # %% [markdown]
-# 8 MiB don't fit the L1 of one SM. So where each SM reads all of them, they come from the L2:
+# 8 MiB don't fit the L1 of one SM. So where each SM reads all of them, they come through the L2:
 
 # %%
 fast = ladder.row(op="read by all", variant="8.00 MiB")["rate"]
@@ -64,6 +64,9 @@ slow = ladder.row(op="read in parts", variant="4.00 GiB")["rate"]
 print(beside(times_guess, fast / slow, "times HBM's rate"))
 
 # %% [markdown]
+# One fetch may serve several SMs here. PyTorch's reads, each line once, get [[l2:read]] of the L2 and
+# [[limit:read]] of HBM.
+#
 # Then latency. One thread follows a chain of addresses, and each load waits for the one before.
 
 # %%
@@ -86,7 +89,8 @@ far = chase.row(way="one thread", variant="1.00 GiB")["latency_s"]
 near = chase.row(way="one thread", variant="16.0 KiB")["latency_s"]
 print("HBM:", beside(wait_guess, far, "s"))
 print(f"  {far / near:.0f} times as long as from L1")
-print("L2, for one thread:", beside(l2_guess, held["upto_bytes"] / 2**20, "MiB"))
+size = held["upto_bytes"] / 2**20
+print("L2, for one thread:", beside(l2_guess, size, "MiB"))
 
 # %% [markdown]
 # ## Explain
@@ -103,26 +107,25 @@ print("L2, for one thread:", beside(l2_guess, held["upto_bytes"] / 2**20, "MiB")
 # %% tags=["drawn"]
 from anatomy.page import memory_ladder
 
-print(
-    memory_ladder(
-        caption="Where a byte may lie, how many come from there in a second, and how long one waits."
-    )
-)
+caption = "Where bytes lie, how many come in a second, and after what wait."
+print(memory_ladder(caption=caption))
 
 # %% [markdown]
 # Nobody gets HBM's bandwidth with one load at a time. By Little's law, bandwidth times latency must be under
 # way at once. By the two numbers above:
 
 # %%
-print(f"{slow * far / 2**20:.1f} MiB must be under way for HBM's rate.")
+least = slow * far / 2**20
+print(f"At least {least:.1f} MiB must be under way for HBM's rate.")
 
 # %% [markdown]
 # (Day 4 takes PyTorch's best reduction for the bandwidth: [[calculated: bytes-in-flight]].)
 #
 # <details><summary>How many threads is that, with one load of four bytes each?</summary>
 #
-# Divide by four. Your GPU holds hardly so many threads at once (2,048 for each SM of an H100<!-- given: the
-# data sheet -->), and they don't load all the time. So each needs several loads under way, or loads of sixteen bytes.
+# Divide by four, and compare with the threads that your GPU holds at once: on an H100 or H200 132 × 2,048, some
+# 270,000<!-- given: the data sheet -->. They don't load all the time, either. So each needs several loads under way, or
+# loads of sixteen bytes.
 #
 # </details>
 #

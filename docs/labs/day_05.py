@@ -1,11 +1,11 @@
 # ---
-# title: "Lab 5: what do strides and offsets cost?"
+# title: "Lab 5: what do strides cost?"
 # nav: "5: Coalescing"
-# description: A notebook for day 5 - what the 32 loads of a warp cost when they lie apart or begin off a mark, predicted by counting sectors and measured on your GPU.
+# description: A notebook for day 5 - what the 32 loads of a warp cost when they lie apart, predicted by counting sectors and measured on your GPU.
 # section: Curriculum / Labs
 # order: 955
 # index:
-#   lab: "[5: What do strides and offsets cost?](day_05.py)"
+#   lab: "[5: What do strides cost?](day_05.py)"
 #   you measure: "bandwidth over the stride of a warp's loads: what memory moves that nobody asked for"
 #   takes on a GPU: a quarter of a minute
 # ---
@@ -33,7 +33,8 @@ def share(stride, piece=32):
     return 32 * 4 / (piece * len(pieces))
 
 
-print({stride: round(share(stride), 3) for stride in (1, 2, 4, 8, 16, 32)})
+for stride in (1, 2, 4, 8, 16, 32):
+    print(f"stride {stride:2}: {share(stride):.3f}")
 
 # %% tags=["drawn"]
 from anatomy.chapters.coalescing.figures import touched
@@ -41,7 +42,7 @@ from anatomy.chapters.coalescing.figures import touched
 print(
     touched(
         [(1, 0), (2, 0), (8, 0)],
-        caption="The sectors that one load of a warp touches, and the bandwidth that was measured.",
+        caption="The sectors that a load touches, and the bandwidth.",
     )
 )
 
@@ -69,7 +70,8 @@ strides.curve(
 
 # %%
 def rate(stride):
-    return strides.row(op="one of each", variant=f"stride {stride}")["rate"]
+    row = strides.row(op="one of each", variant=f"stride {stride}")
+    return row["rate"]
 
 
 print("stride 16:", beside(sixteen_guess, rate(16) / rate(1), "%"))
@@ -82,7 +84,8 @@ print("stride 16:", beside(sixteen_guess, rate(16) / rate(1), "%"))
 # %%
 print("stride  32 bytes  64 bytes  measured")
 for stride in (2, 4, 8, 12, 16, 32):
-    said = share(stride), share(stride, piece=64), rate(stride) / rate(1)
+    said = [share(stride), share(stride, piece=64)]
+    said += [rate(stride) / rate(1)]
     print(f"{stride:6}" + "".join(f"{each:10.3f}" for each in said))
 
 # %% [markdown]
@@ -110,18 +113,19 @@ for stride in (2, 4, 8, 12, 16, 32):
 strides.show(
     op="all of them",
     columns=["variant", "rate", "ratio"],
-    rows=["stride 1", "stride 2", "stride 4", "stride 8", "stride 16", "stride 32"],
-    caption="Bytes asked for in a second, and the time, where all neighbours are read.",
+    rows=[f"stride {each}" for each in (1, 2, 4, 8, 16, 32)],
+    caption="Bytes asked for in a second, and the time.",
 )
 
 # %% [markdown]
 # [[when claim:strides-are-cheap-if-all-is-used is holds]]
 #
-# It does: what one request wasted, the next ones use.
+# The cache keeps them: what one request wasted, the next ones use.
 #
 # [[when holds in part]]
 #
-# It does, up to stride 8. Beyond, one request touches 16 or 32 lines, and L1 takes about a clock for each of them
+# The cache keeps them, up to stride 8. Beyond, one request touches 16 or 32 lines, and L1 takes about a clock for each
+# of them
 # ([day 5](../curriculum/day_05.md)).
 #
 # [[when fails, inconclusive, not measurable here]]
@@ -144,7 +148,10 @@ n = 2**13 if device != "cpu" else 2**8
 wide = torch.randn(n, 8 * n, device=device)[:, ::8]
 narrow = wide.contiguous()
 compare(
-    {"contiguous": lambda: narrow * 2, "every eighth": lambda: wide * 2},
+    {
+        "contiguous": lambda: narrow * 2,
+        "every eighth": lambda: wide * 2,
+    },
     bytes=8 * n * n,
     op="A * 2",
     device=device,

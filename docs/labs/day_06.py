@@ -39,7 +39,7 @@ sweep.curve(
     x="fmas",
     y="median_s",
     series="op",
-    caption="The kernel's time over the multiply-adds (FMAs) on each element.",
+    caption="Time over the multiply-adds (FMAs) on each element.",
 )
 
 # %%
@@ -47,8 +47,8 @@ fmas = [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 256, 512, 1024]
 name = {n: "1 FMA" if n == 1 else f"{n} FMAs" for n in fmas}
 time = {n: sweep.row(variant=name[n])["median_s"] for n in fmas}
 free = [n for n in fmas if time[n] <= 1.1 * time[1]]
+print("The most that take at most a tenth longer than one:")
 print(beside(free_guess, max(free, default=1), "multiply-adds"))
-print("take a tenth longer, or less")
 
 # %% [markdown]
 # ## Explain
@@ -61,8 +61,8 @@ from anatomy.chapters.roofline.figures import clocks
 print(
     clocks(
         fmas=[16, 64, 256],
-        caption="Bars: how long the bytes take at a copy's bandwidth, and the arithmetic at the best rate of "
-        "this sweep. Upright mark: when the kernel was done.",
+        caption="Bars: bytes at a copy's bandwidth, arithmetic at "
+        "the best rate of this sweep. Upright mark: when it was done.",
     )
 )
 
@@ -77,10 +77,11 @@ peak = sweep.row(variant="1024 FMAs")["flops"] / time[1024]
 elements = moved / 8  # a float read, a float written
 print(f"{bandwidth / 1e12:.2f} TB/s and {peak / 1e12:.1f} TFLOP/s")
 ridge = peak / bandwidth
-print(f"The lines cross at {ridge:.1f} FLOP/B: {ridge * 4:.0f} multiply-adds.")
+print(f"They cross at {ridge:.1f} FLOP/B, {ridge * 4:.0f} multiply-adds.")
 for n in (16, 64, 80, 256):
     least = max(moved / bandwidth, 2 * n * elements / peak)
-    print(f"{n:4} multiply-adds: {time[n] / least:.2f} times the longer bar")
+    beyond = time[n] / least
+    print(f"{n:4} multiply-adds: {beyond:.2f} times the longer bar")
 
 # %% [markdown]
 # That crossing is the *ridge*. (Day 6 takes medians of several points, and gets a slightly different one.)

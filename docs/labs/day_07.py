@@ -43,22 +43,25 @@ for name, guess in guesses.items():
     print(f"{name:13}", beside(guess, share, "% of its roof"))
 
 # %% tags=["drawn"]
-from anatomy.chapters.roofline.figures import operations as under_their_roofs
+from anatomy.chapters.roofline import figures
 
+some = ["matmul, bf16", "attention", "sum"]
+some += ["layer_norm", "softmax", "relu"]
 print(
-    under_their_roofs(
-        ["matmul, bf16", "attention", "sum", "layer_norm", "softmax", "relu"],
-        caption="Speed over arithmetic intensity, the operations on each byte that must move. Along the slope "
-        "the memory is the roof, along a flat line the arithmetic.",
+    figures.operations(
+        some,
+        caption="Speed over the operations on each byte that must move. "
+        "On the slope memory is the roof, on a flat line arithmetic.",
     )
 )
 
 # %%
-names = ["relu", "gelu", "sum", "softmax", "layer_norm", "cumsum", "transposed copy", "sort"]
+names = ["relu", "gelu", "sum", "softmax"]
+names += ["layer_norm", "cumsum", "transposed copy", "sort"]
 operations.show(
     columns=["variant", "median_s", "share"],
     rows=[*names, "matmul, bf16"],
-    caption="The limit is a copy, a read, or for a matmul the best of matmuls.",
+    caption="The limit: a copy, a read, or the best of matmuls.",
 )
 
 # %% [markdown]
@@ -72,8 +75,10 @@ operations.show(
 # than that.
 
 # %%
-rows = {name: operations.row(variant=name) for name in names}
-above = {name: row["median_s"] * (1 - row["share"]) for name, row in rows.items()}
+above = {}
+for name in names:
+    row = operations.row(variant=name)
+    above[name] = row["median_s"] * (1 - row["share"])
 print("µs above the least")
 for name in sorted(above, key=above.get, reverse=True)[:5]:
     print(f"{name:16}{above[name] * 1e6:6.0f}")

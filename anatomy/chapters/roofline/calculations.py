@@ -33,6 +33,12 @@ def ridge(peak: float, bandwidth: float) -> float:
     return peak / bandwidth
 
 
+@calculation(unit="operations", peak=PEAK, bandwidth="limit:read")
+def operations_for_each_byte(peak: float, bandwidth: float) -> float:
+    """FP32 operations in a second over bytes that are read in one, to a whole number."""
+    return round(peak / bandwidth)
+
+
 @calculation("beyond-the-arithmetic-at-128", unit="x", rate=AT_128, peak=PEAK)
 def beyond_the_arithmetic(rate: float, peak: float) -> float:
     """Time of a kernel over that of its operations at the rate that 1024 FMAs reach."""
@@ -92,8 +98,9 @@ _end_of_cpu_over_gpu("cpu-over-gpu-most", "high_s", "low_s")
     "saved-by-the-epilogue", unit="s", eager=EAGER, other=f'{LARGE}."one call bf16".median_s'
 )
 def saved(eager: float, other: float) -> float:
-    """Time of the large layer, eager in bf16, less the time of the other way."""
-    return eager - other
+    """Time of the large layer, eager in bf16, less the time of the other way; to two digits, which
+    is more than their intervals bear."""
+    return float(f"{eager - other:.2g}")
 
 
 @calculation(unit="FMAs", ridge='roofline.intensity."1 FMA".ridge')

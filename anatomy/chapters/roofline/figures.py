@@ -47,7 +47,8 @@ def sweep(table: Sequence[Row], ceilings: Ceilings) -> str:
     for row in points:
         one = Placed(row["variant"], row, row["flops"] / row["bytes"])
         if row["fmas"] >= DRAWN_FROM:
-            marks.append(one.mark(row["variant"] if row["fmas"] in (4, 16, 48, 64, 1024) else ""))
+            number = row["variant"] if row["fmas"] in (4, 16, 48, 64, 1024) else ""
+            marks.append(one.mark(number) | {"series": "multiply-adds"})
         moved, *ends = rates(row, "bytes")
         bandwidth = units.rate(moved, "B/s", *ends)
         intensity = f"{units.significant(one.intensity)} FLOP/B"
@@ -179,18 +180,18 @@ def clocks(table: Sequence[Row], ceilings: Ceilings, *, fmas: Sequence[int]) -> 
 
 
 def _bars(sheet: Canvas, told: Sequence[tuple[str, float, float, float]]) -> None:
-    """For each number of FMAs two bars that begin together, and a mark where the kernel ended."""
+    """For each number of FMAs two bars that begin together, and a mark where the kernel ended; the
+    colours stand above them, as a short bar has no room for its name."""
     left, room = 76.0, sheet.width - 76 - 70
-    size, y = room / max(max(times) for _, *times in told), 4.0
+    bars = {"bytes": canvas.GOOD, "arithmetic": canvas.BAD}
+    _, y = sheet.key(12, bars, opacity=0.45)
+    size, y = room / max(max(times) for _, *times in told), y + 16
     for name, moved, done, seen in told:
         sheet.words(1, y + 21, name, bold=True)
-        for at, (what, seconds, colour) in enumerate(
-            (("bytes", moved, canvas.GOOD), ("arithmetic", done, canvas.BAD))
-        ):
-            top = y + 16 * at
-            sheet.box(left, top, max(2.0, size * seconds), 13, fill=colour, opacity=0.45)
-            sheet.words(left + 4, top + 10.5, what, size=11)
+        for at, (seconds, colour) in enumerate(zip((moved, done), bars.values(), strict=True)):
+            width = max(2.0, size * seconds)
+            sheet.box(left, y + 16 * at, width, 13, fill=colour, opacity=0.45)
         end = left + size * seen
         sheet.line((end, y - 3), (end, y + 32), colour=canvas.INK, thick=2)
-        sheet.words(max(end + 5, left + 72), y + 20, units.seconds(seen))
+        sheet.words(end + 5, y + 20, units.seconds(seen))
         y += 46

@@ -246,6 +246,7 @@ def test_answers_of_exercises_follow_from_any_machines_constants(
     assert calculations.softmax_floor(copy) == pytest.approx(2**28 / copy)
     assert calculations.adamw_floor(28e9, copy) == pytest.approx(28e9 / copy)
     assert calculations.cpu_over_gpu(0.2, 0.005) == 40
+    assert calculations.operations_for_each_byte(64.4e12, 4.4e12) == 15
     assert calculated.DECLARED["cpu-over-gpu-least"].function(cpu=0.2, gpu=0.0061) == 33
     for name in ("saved-by-compiling", "saved-by-the-epilogue"):
         assert calculated.DECLARED[name].function(eager=5e-4, other=4e-4) == pytest.approx(1e-4)
