@@ -45,7 +45,8 @@ loops.show(
 for guess, size in ((small_guess, "small"), (large_guess, "large")):
     read = loops.row(op=size, quantity="step_wall", variant="item each step")
     print(f"{size}:", beside(guess, read["ratio"], "times as long"))
-    print(f"  {read['ratio_low']:.2f} to {read['ratio_high']:.2f}: {read['verdict']}")
+    low, high = read["ratio_low"], read["ratio_high"]
+    print(f"  {low:.2f} to {high:.2f}: {read['verdict']}")
 
 # %% [markdown]
 # ## Explain
@@ -70,14 +71,14 @@ print(
 loops.show(
     quantity="host_enqueue",
     rows=["one step"],
-    columns=["variant", "median_s"],
+    columns=["model", "median_s"],
     caption="What the CPU takes to ask for one step.",
 )
 
 # %%
 for size in ("small", "large"):
-    step = loops.row(op=size, quantity="step_wall", variant="no readback")["step_s"]
-    print(f"{size}: a step takes {step * 1e3:.1f} ms")
+    row = loops.row(op=size, quantity="step_wall", variant="no readback")
+    print(f"{size}: a step takes {row['step_s'] * 1e3:.1f} ms")
 
 # %% [markdown]
 # Asking is timed apart, each time from an empty queue. On a host whose speed changes it can come out longer than the
@@ -136,7 +137,7 @@ def loop(read):
         if read == "now":
             seen.append(loss.item())
         if read == "late":
-            # queue a copy and a mark behind it, then wait for the last mark
+            # queue a copy with a mark behind it, wait for the mark before
             arrived[step % 2].copy_(loss, non_blocking=True)
             if gpu:
                 marks.append(torch.cuda.current_stream().record_event())
