@@ -262,7 +262,9 @@ def remarks(row: Row, shared: Sequence[Tag] = ()) -> str:
 
 
 def _tags(row: Row) -> list[Tag]:
-    said = [row.get("throttle"), row.get("regime")]
+    # The GPU's clock is nothing to what the host takes to ask.
+    clock = row.get("throttle") if row.get("quantity") != "host_enqueue" else None
+    said = [clock, row.get("regime")]
     said += [name.replace("_", "-") for name in ("wide", "launch_inclusive") if row.get(name)]
     said += ["host-paced"] if row.get("paced_by") == "host" else []
     tags = [(word, means) for word, means in TAGS.items() if word in said]

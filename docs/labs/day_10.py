@@ -45,7 +45,8 @@ loops.show(
 for guess, size in ((small_guess, "small"), (large_guess, "large")):
     read = loops.row(op=size, quantity="step_wall", variant="item each step")
     print(f"{size}:", beside(guess, read["ratio"], "times as long"))
-    print(f"  {read['ratio_low']:.2f} to {read['ratio_high']:.2f}: {read['verdict']}")
+    low, high = read["ratio_low"], read["ratio_high"]
+    print(f"  {low:.2f} to {high:.2f}: {read['verdict']}")
 
 # %% [markdown]
 # ## Explain
@@ -70,14 +71,14 @@ print(
 loops.show(
     quantity="host_enqueue",
     rows=["one step"],
-    columns=["variant", "median_s"],
+    columns=["model", "median_s"],
     caption="What the CPU takes to ask for one step.",
 )
 
 # %%
 for size in ("small", "large"):
-    step = loops.row(op=size, quantity="step_wall", variant="no readback")["step_s"]
-    print(f"{size}: a step takes {step * 1e3:.1f} ms")
+    row = loops.row(op=size, quantity="step_wall", variant="no readback")
+    print(f"{size}: a step takes {row['step_s'] * 1e3:.1f} ms")
 
 # %% [markdown]
 # Asking is timed apart, each time from an empty queue. On a host whose speed changes it can come out longer than the
@@ -111,28 +112,40 @@ copies.show(caption="`stale`: another value arrived than the one copied.")
 #
 # ## On your own
 #
-# Your own loop: read the loss in each step, and one step late.
+# Your own loop: read the loss in each step, and one step late. Late is not `last.item()`: that copy would stand
+# in the queue behind this step's kernels, and wait for them, too. So each step queues its copy at once, into pinned
+# memory, with a mark (an event) behind it, and waits for the mark of the step before. Why that works:
+# [Waits and copies](../axioms/syncs.md#can-i-read-the-loss-without-waiting).
 
 # %% tags=["yours"]
 import torch
 
 from anatomy import compare
 
-device = "cuda:0" if torch.cuda.is_available() else "cpu"
-n = 2048 if device != "cpu" else 32
+gpu = torch.cuda.is_available()
+device = "cuda:0" if gpu else "cpu"
+n = 2048 if gpu else 32
 weight, data = torch.randn(2, n, n, device=device)
+# on the host, in turn: where the copies of two steps arrive
+arrived = [torch.empty((), pin_memory=gpu) for _ in range(2)]
 
 
 def loop(read):
-    seen, last = [], None
-    for _ in range(10):
+    seen, marks = [], []
+    for step in range(10):
         loss = (data @ weight).square().mean()
         if read == "now":
             seen.append(loss.item())
-        if read == "late" and last is not None:
-            seen.append(last.item())
-        last = loss
-    return last
+        if read == "late":
+            # queue a copy with a mark behind it, wait for the mark before
+            arrived[step % 2].copy_(loss, non_blocking=True)
+            if gpu:
+                marks.append(torch.cuda.current_stream().record_event())
+            if step:
+                if gpu:
+                    marks[step - 1].synchronize()
+                seen.append(arrived[(step - 1) % 2].item())
+    return loss
 
 
 compare(

@@ -86,6 +86,8 @@ def test_what_all_rows_share_stands_once_at_their_head(bench):
     assert html.count("power-limited") == 1
     bench[0]["throttle"] = "none"
     assert tables.times(bench).count("power-limited") == len(bench) - 1
+    asked = [row | {"quantity": "host_enqueue"} for row in bench]
+    assert "power-limited" not in tables.times(asked)  # the clock of the GPU paces no host
 
 
 def test_what_the_rows_of_all_groups_share_stands_once_over_the_table(bench):

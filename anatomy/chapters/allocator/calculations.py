@@ -3,7 +3,7 @@
 from anatomy.figures.curriculum.calculations import calculation
 
 KEPT = 'allocator.kept_losses."losses.append(loss)".direction=validation.kept_bytes'
-EMPTIED = 'allocator.costs."64 MiB"."cache emptied".median_s'
+EMPTIED = 'allocator.costs."64 MiB"."cache emptied"'
 
 
 @calculation(unit="batches", memory="machine:memory_bytes", kept=KEPT)
@@ -12,7 +12,9 @@ def batches_until_full(memory: float, kept: float) -> float:
     return memory // kept
 
 
-@calculation(unit="s", emptied=EMPTIED)
+@calculation(unit="s", emptied=f"{EMPTIED}.median_s")
+@calculation("blocks-without-a-cache-at-least", unit="s", emptied=f"{EMPTIED}.low_s")
+@calculation("blocks-without-a-cache-at-most", unit="s", emptied=f"{EMPTIED}.high_s")
 def blocks_without_a_cache(emptied: float) -> float:
     """300 blocks of 64 MiB, each from the driver and back to it."""
     return 300 * emptied

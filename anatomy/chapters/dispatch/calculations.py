@@ -2,11 +2,13 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-ADD = 'dispatch.calls."one call"."torch.add".median_s'
+ADD = 'dispatch.calls."one call"."torch.add"'
 CALLS = 32 * 40  # of a token: layers of a decoder, and operators of each
 
 
-@calculation(unit="tokens", call=ADD)
+@calculation(unit="tokens", call=f"{ADD}.median_s")
+@calculation("tokens-at-the-pace-of-calls-at-least", unit="tokens", call=f"{ADD}.high_s")
+@calculation("tokens-at-the-pace-of-calls-at-most", unit="tokens", call=f"{ADD}.low_s")
 def tokens_at_the_pace_of_calls(call: float) -> float:
     """A second over 32 times 40 calls."""
     return round(1 / (CALLS * call))

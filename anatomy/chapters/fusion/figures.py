@@ -82,7 +82,7 @@ def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = 
 
         fused("x.cos().cos()", "x.sin(), x.cos()")
 
-    In a row a matmul is as wide as half of two; all others share alike what is left.
+    In a row a matmul is as wide as half of two, all others share the rest; without one, by trips.
 
     Args:
         ops: Patterns of `DRAWN` in the experiment.
@@ -118,10 +118,11 @@ def _told(table: Sequence[Row], op: str, way: str) -> Told:
 
 
 def _widths(kernels: Kernels, pixels: float, matmul: float) -> list[float]:
-    """Pixels of each kernel in a row of so many, of which a bare matmul takes `matmul`."""
+    """Pixels of each kernel in a row: of a bare matmul `matmul`, else by trips, or as its name."""
     others = sum(kernel.does not in MATMULS for kernel in kernels)
     if not matmul or others in (0, len(kernels)):
-        return [pixels / len(kernels)] * len(kernels)
+        trips = [kernel.trips for kernel in kernels]
+        return [(pixels - NAMED * trips.count(0)) * each / sum(trips) or NAMED for each in trips]
     each = max((pixels - matmul) / others, NAMED)
     rest = (pixels - others * each) / (len(kernels) - others)
     return [rest if kernel.does in MATMULS else each for kernel in kernels]

@@ -4,7 +4,6 @@ from anatomy.figures.curriculum.calculations import calculation
 
 SMALL = 'profiling.overhead."small step"'
 ROW = f'{SMALL}."CPU and GPU"'
-OFF = f'{SMALL}."no profiler"'
 
 
 @calculation(unit="B", size=f"{ROW}.trace_bytes")
@@ -13,10 +12,7 @@ def trace_of_ten_thousand_steps(size: float) -> float:
     return 10_000 * size
 
 
-def gaps(idle: float, step: float) -> float:
-    """Seconds of a step in which the GPU idles."""
-    return idle * step
-
-
-for _name, _row in (("gaps-without-a-profiler", OFF), ("gaps-under-the-profiler", ROW)):
-    calculation(_name, unit="s", idle=f"{_row}.gpu_idle_share", step=f"{_row}.median_s")(gaps)
+@calculation(unit="%", stacks=f'{SMALL}."with_stack".ratio', both=f"{ROW}.ratio")
+def what_stacks_add(stacks: float, both: float) -> float:
+    """What Python's stacks add to the small step beyond the other profile, as a share of it."""
+    return stacks - both

@@ -206,5 +206,6 @@ def test_kernels_are_as_wide_as_the_time_of_their_way(tmp_path):
     fusion_rows.patterns(tmp_path)
     eager, other, fused = widths("x.cos().cos()")
     assert eager == other and fused == pytest.approx(eager, abs=1)  # in half of the time
+    assert figures._widths(figures.DRAWN["x / x.sum()"][1][1], 358, 0) == [100, figures.NAMED, 200]
     assert figures._widths(figures.DRAWN["relu(a @ b + bias)"][0], 600, 400) == [400, 100, 100]
     assert figures._widths(figures.DRAWN["a @ int8.to(bf16)"][0], 600, 590)[0] == figures.NAMED

@@ -170,4 +170,4 @@ def test_the_first_kernels_each_have_an_arrow_from_their_launch_and_the_pause_be
 
 def test_exercises_are_calculated():
     assert calculations.trace_of_ten_thousand_steps(3e5) == pytest.approx(3e9)
-    assert calculations.gaps(0.75, 4e-3) == pytest.approx(3e-3)
+    assert calculations.what_stacks_add(1.6, 1.4) == pytest.approx(0.2)
