@@ -120,6 +120,14 @@ def floor(read: float, hbm: float) -> float:
     return read / hbm
 
 
+@calculation(
+    "decoding-gap-a-kernel", unit="s", idle=GRAPH + "gap_s", kernels=GRAPH + "kernels_per_call"
+)
+def gap_a_kernel(idle: float, kernels: float) -> float:
+    """Time without a kernel of a step over the number of its kernels."""
+    return idle / kernels
+
+
 @calculation("one-decoding-matmul", unit="s", matmuls=GRAPH + "product_s", layers=GRAPH + "layers")
 def one_matmul(matmuls: float, layers: float) -> float:
     """Time of all matmuls over their number, four in a layer."""
