@@ -83,6 +83,7 @@ class Result:
     measured: Measured | None = None  # the number to hold against the claimed one
     condition: str = ""  # where it holds, if only somewhere
     short: tuple[str, ...] = ()  # that in clauses, or what is undecided, as its finding has it
+    counted: str = ""  # in how many cases it holds, as its finding has it
     machine: str = ""  # slug of the one shown, or of the CPU where all of it is from one
 
     @property

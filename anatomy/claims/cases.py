@@ -93,7 +93,8 @@ class Cases(list[Case]):
         if absent:
             why = absent[0].why.rstrip(".")
             evidence += f" {len(absent)} of {len(self)} cases can't be measured: {why}."
-        return Finding(word, evidence, span(there.numbers), where, short)
+        counted = f"in {self.true} of {every}{f', {undecided} undecided' if undecided else ''}"
+        return Finding(word, evidence, span(there.numbers), where, short, counted)
 
     def of(self, **where: Any) -> "Cases":
         """Those with these values in `where`."""

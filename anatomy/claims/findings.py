@@ -140,6 +140,7 @@ class Finding:
     measured: Measured | None = None  # the number to hold against the one that was claimed
     condition: str = ""  # where it holds, if it holds only somewhere
     short: tuple[str, ...] = ()  # that in clauses, the count of cases last; or what is undecided
+    counted: str = ""  # in how many cases it holds, and how many are undecided
 
     def __post_init__(self) -> None:
         if self.word not in WORDS:

@@ -155,8 +155,10 @@ def _row(sheet: Canvas, top: float, step: float, each: Worth, at, names: float) 
     else:
         sheet.words(0, top + 14, each.name, bold=True)
         said, colour = each.on_the_gpu, BAD
-        if said.startswith(MEDIAN):  # there is no room for more; its colour says of which cases
-            said, colour = said.removeprefix("GPU-bound "), GOOD
+        if said.startswith(MEDIAN):
+            colour = GOOD  # which says of which cases, where there is no room for more
+            if canvas.wide(each.name, bold=True) + canvas.wide(said, 11) + 8 > sheet.width:
+                said = said.removeprefix("GPU-bound ")
         sheet.words(sheet.width - 1, top + 14, said, colour=colour, size=11, anchor="end")
     if each.promised:
         x0, x1 = (at(end) for end in each.promised)

@@ -186,7 +186,7 @@ def test_the_band_around_one_is_the_noise_of_what_was_not_shown(root):
     drawn = [row for row in made.table() if row["tokens"] == 1024 and row["role"] == "variant"]
     unshown = [row for row in drawn if row.get("verdict") in ("same", "undecided")]
     largest = units.percent(max(row["noise_floor"] for row in unshown))
-    assert f"Band: the largest noise floor of these, {largest}." in text(
+    assert f"Grey band: differences up to {largest} are noise." in text(
         call("payoff", of(root), **LINE)
     )
     assert "Band" not in text(call("payoff", of(root), **LINE | {"value": "peak_bytes"}))

@@ -95,9 +95,10 @@ def test_beside_a_technique_stands_the_median_of_its_cases_on_the_gpu(cases, sai
     worth = Worth("graphs", [Case(*each, True) for each in cases], None)
     assert worth.on_the_gpu == said
     short = said.replace("GPU-bound median", "median")
-    for width, drawn in (680, said), (330, short):
+    longer = worth._replace(name="graphs of the whole training step")
+    for width, drawn, one in (680, said, worth), (330, said, worth), (330, short, longer):
         sheet = Canvas(width)
-        worths._drawn(sheet, [worth])
+        worths._drawn(sheet, [one])
         texts = re.findall(r"<text[^>]*>([^<]*)</text>", sheet.svg("wide"))
         assert "14" in texts and drawn in texts
 

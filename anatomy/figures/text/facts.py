@@ -41,6 +41,8 @@ def claim(showing: Showing, name: str, spec: str) -> str:
         return escape(text) + spans.marks(*result.found)
     if spec == "where":  # of a table beside the verdict: nothing where there is nothing to add
         return escape(ledger.where(result)) + spans.marks(*result.found)
+    if spec == "count":
+        return escape(result.counted) + spans.marks(*result.found)
     if spec in MISCONCEPTIONS:
         word = OPPOSITE.get(result.word, result.word) if spec == "refutes" else result.word
         told = f"Tested: {result.claim.statement} {result.word.capitalize()}. {result.evidence}"
@@ -177,7 +179,7 @@ OF_IT = {
 MISCONCEPTIONS = ("states", "refutes")
 OPPOSITE = {claims.HOLDS: claims.FAILS, claims.FAILS: claims.HOLDS}
 CLAIM_PARTS = ("verdict", "evidence", "statement", "claimed", "measured", "condition", "where")
-CLAIM_PARTS += MISCONCEPTIONS
+CLAIM_PARTS += ("count", *MISCONCEPTIONS)
 Reference = Callable[[Showing, str, str], str]
 REFERENCES: dict[str, Reference] = {
     "claim": claim,

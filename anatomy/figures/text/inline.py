@@ -7,6 +7,7 @@
     [[claim:transposed-view-costs-nothing | verdict]]  its verdict alone, as a chip
     [[claim:transposed-view-costs-nothing | measured]]
     [[claim:transposed-view-costs-nothing | where]]    in which cases it holds, shortly: in tables
+    [[claim:transposed-view-costs-nothing | count]]    in how many, and how many are undecided
     [[claim:registers-are-smallest | states]]      a chip on the misconception that it `states`, or
                                                    `refutes`: refuted, confirmed, not decided
     [[limit:matmul fp16]]  [[limit:copy | TB/s.2]]  a ceiling of the machine

@@ -135,9 +135,9 @@ def _how_to_read(drawn: Sequence[Point], wanted: Wanted, *, several: bool) -> st
     parts = [f"left: less {escape(rows.heading(wanted.x))}; down: faster"]
     parts.append(f'<span class="{kind}"></span> the frontier: nothing is shown to beat these')
     if any(point.standing == NO for point in drawn):
-        parts.append("hollow: beaten; the table says by what")
+        parts.append("hollow: another is better, as the table says")
     if any(point.standing == OPEN for point in drawn):
-        parts.append("filled but above the line: perhaps beaten")
+        parts.append("filled but above the line: too close to tell")
     return f'<p class="key">{"".join(f"<span>{part}</span> " for part in parts)}</p>'
 
 

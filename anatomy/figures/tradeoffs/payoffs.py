@@ -277,7 +277,7 @@ def _over(cells: Sequence[Cell], wanted: Wanted) -> str:
     key += [] if all(p["shown"] for p in points) else [f"hollow: {unlike}"]
     means = [f"{key[0][0].upper()}{'; '.join(key)[1:]}."] if key else []
     means += [] if counted else [f"Vertical lines: {interval.rstrip(')')}."]
-    means += [f"Band: the largest noise floor of these, {units.percent(band)}."] if band else []
+    means += [f"Grey band: differences up to {units.percent(band)} are noise."] if band else []
     said += [f"<li>{' '.join(means)}</li>"] if means else []
     picture = svg.chart([("", drawing)], f"{named} {SEE_TABLE}")
     return picture + f'<ul class="breaks">{"".join(said)}</ul>'
