@@ -54,7 +54,7 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
         line += f" · what the host paces follows the CPU: {escape(cpu)}"
     if FURTHER not in showing.said_once and (axis := _IN_AXIS.search(body)):
         showing.said_once.add(FURTHER)
-        counts = _occasions(recordings)
+        counts = _by_machine(recordings)
         over, told = (axis[0], "it spans") if len(counts) < 2 else (_each(counts), "they span")
         line += f" · {over}, {_cards(recordings)}: {told} them and, further, {_further(showing)}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
@@ -67,7 +67,7 @@ def _further(showing: Showing) -> str:
     return FURTHER
 
 
-def _occasions(recordings: Iterable[Recording]) -> dict[str, int]:
+def _by_machine(recordings: Iterable[Recording]) -> dict[str, int]:
     """On how many occasions each machine's rows were measured, of machines with several."""
     counts: dict[str, int] = {}
     for each in recordings:
