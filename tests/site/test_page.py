@@ -332,6 +332,10 @@ def test_what_an_occasion_is_is_said_once_on_a_page():
     assert f"further, {said}</p>" in strips.under(elsewhere, [found], "interval over 2 occasions")
 
 
+def test_occasions_of_several_machines_are_told_of_each():
+    assert strips._each({"Toy": 3, "Other": 2}) == "intervals over 3 occasions (Toy) and 2 (Other)"
+
+
 def test_links_to_raw_files_follow_the_page_they_stand_on():
     for url, up in (("", ""), ("a/b/", "../../"), ("a/b.html", "../")):
         showing = synthetic.showing(url=url)

@@ -55,8 +55,9 @@ def one_process(showing: Showing, kind: str, spec: str) -> str:
 
 
 # What is said of our bias: of long kernels, of short ones, or of the one whose clock the power cap
-# lowers, which is in neither: its record ran in another state of the card.
-LONG, SHORT, CAPPED = BIASES = "long", "short", "power-limited"
+# lowers, which is in neither: its record ran in another state of the card. `wall` is of wall times,
+# against a long plain loop.
+LONG, SHORT, CAPPED, WALL = BIASES = "long", "short", "power-limited", "wall"
 LONG_MATMUL = "W8 matmul 8192"
 
 
@@ -64,18 +65,21 @@ LONG_MATMUL = "W8 matmul 8192"
 def bias(showing: Showing, name: str, spec: str) -> str:
     """`[[bias: long]]`, how far our stopwatch's GPU times of kernels from 10 µs on lie from the
     kernels' record at most, and `short`, of shorter ones; `power-limited`, how much too short it
-    finds the matmul that the power cap slows, which is in neither."""
+    finds the matmul that the power cap slows, which is in neither; `wall`, how far its wall times
+    lie from a long plain loop at most."""
     if name not in BIASES or spec:
         raise BadParameter(f"a bias is one of {', '.join(BIASES)}; got {name!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""
     ours = standings.where(figures.contest(calls).biases, variant=standings.OURS)
-    ours = ours[ours.quantity != "step_wall"]
+    ours = ours[(ours.quantity == "step_wall") == (name == WALL)]
     if ours.empty:
         return spans.gap(*calls)
     capped, long = ours.op == LONG_MATMUL, ours.reference_s >= standings.SHORT_S
-    if name == CAPPED:
+    if name == WALL:
+        ends = [units.percent(ours.bias.abs().max(), 2)]
+    elif name == CAPPED:
         ends = [units.percent(each, 2) for each in (-ours[capped].bias).agg(["min", "max"])]
     elif name == LONG:
         ends = [units.percent(ours[long & ~capped].bias.abs().max(), 2)]

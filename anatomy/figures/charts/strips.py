@@ -10,7 +10,7 @@ age or its machine.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from typing import Any
@@ -54,8 +54,9 @@ def under(showing: Showing, found: Iterable[Found], body: str = "") -> str:
         line += f" · what the host paces follows the CPU: {escape(cpu)}"
     if FURTHER not in showing.said_once and (axis := _IN_AXIS.search(body)):
         showing.said_once.add(FURTHER)
-        told = f"it spans them and, further, {_further(showing)}"
-        line += f" · {axis[0]}, {_cards(recordings)}: {told}"
+        counts = _by_machine(recordings)
+        over, told = (axis[0], "it spans") if len(counts) < 2 else (_each(counts), "they span")
+        line += f" · {over}, {_cards(recordings)}: {told} them and, further, {_further(showing)}"
     return f'{elsewhere(showing, there.values())}<p class="from">{line}</p>'
 
 
@@ -64,6 +65,22 @@ def _further(showing: Showing) -> str:
     with suppress(UnknownName):
         return f'<a href="{escape(showing.link_to(WIDENED))}">{FURTHER}</a>'
     return FURTHER
+
+
+def _by_machine(recordings: Iterable[Recording]) -> dict[str, int]:
+    """On how many occasions each machine's rows were measured, of machines with several."""
+    counts: dict[str, int] = {}
+    for each in recordings:
+        most = max((row.get("occasions") or 0 for row in each.rows), default=0)
+        counts[gpu_of(each)] = max(counts.get(gpu_of(each), 0), most)
+    return {name: count for name, count in counts.items() if count}
+
+
+def _each(counts: Mapping[str, int]) -> str:
+    """`intervals over 3 occasions (NVIDIA H200) and 2 (NVIDIA A100)`."""
+    (name, first), *rest = counts.items()
+    said = "".join(f" and {count} ({escape(other)})" for other, count in rest)
+    return f"intervals over {first} occasions ({escape(name)}){said}"
 
 
 def _cards(recordings: Sequence[Recording]) -> str:

@@ -118,7 +118,12 @@ def _claim(showing: Showing, result: Result) -> str:
 
 
 def _said(result: Result) -> str:
-    seen = tables.lighter(result.measured.text if result.measured else result.evidence)
+    found = result.measured
+    text = found.text if found else result.evidence
+    if found and found.cases > 1 and found.low < found.high:
+        # Two machines may count other cases: beside the ends alone, like cases would look unlike.
+        text = f"{found.middle}, median of {found.cases} cases: {text.rpartition(' in ')[0]}"
+    seen = tables.lighter(text)
     return tables.chip(result.word, title=result.evidence) + f'<span class="remarks">{seen}</span>'
 
 

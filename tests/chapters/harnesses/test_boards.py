@@ -248,13 +248,15 @@ def test_harnesses_differ_in_shape_and_place_not_in_colour_alone():
 
 def test_a_bias_in_prose_is_the_contests(showing, contest):
     ours = where(contest.biases, variant=OURS)
+    wall = ours[ours.quantity == "step_wall"].bias.abs().max()
     ours = ours[ours.quantity != "step_wall"]
     capped, long = ours.op == "W8 matmul 8192", ours.reference_s >= 1e-5
     said = {name: inline.render(showing, f"bias: {name}") for name in references.BIASES}
     assert units.percent(ours[long & ~capped].bias.abs().max(), 2) in unescape(said["long"])
     assert units.format_value(ours[~long].off_s.abs().max(), "us.2") in unescape(said["short"])
     assert units.percent((-ours[capped].bias).max(), 2) in said["power-limited"]
-    with pytest.raises(BadParameter, match="a bias is one of long, short, power-limited"):
+    assert units.percent(wall, 2) in said["wall"]
+    with pytest.raises(BadParameter, match="a bias is one of long, short, power-limited, wall"):
         inline.render(showing, "bias: most")
 
 
