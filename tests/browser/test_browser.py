@@ -115,7 +115,7 @@ def looked_at(page, *, wide: bool) -> dict:
     for chart in seen["charts"]:
         assert chart, "neither the wide nor the narrow picture shows"
         assert {kind for kind, _ in chart} <= {wide, None}
-        assert chart[0][1] > 40, "the height of a chart, or of a key that several share"
+        assert chart[0][1] > 24, "the height of a chart, or of the key that several share"
     return seen
 
 
