@@ -39,8 +39,10 @@ def one_process(showing: Showing, kind: str, spec: str) -> str:
     """`[[one-process: effect]]`, how many of how many true differences our verdict finds from one
     process; of `same`, how many equals it tells apart; `| interval`, how many its intervals would,
     without the other rules of a verdict."""
-    if kind not in standings.PAIRS or spec not in ("", "interval"):
+    if kind not in standings.PAIRS:
         raise BadParameter(f"a kind of pair is one of {', '.join(standings.PAIRS)}; got {kind!r}.")
+    if spec not in ("", "interval"):
+        raise BadParameter(f"the format of a count of pairs is interval or none; got {spec!r}.")
     calls = figures.recordings(showing)
     if showing.collecting:
         return ""

@@ -306,3 +306,9 @@ def test_a_timed_call_is_named_on_a_desk_and_on_a_phone():
     assert html.count("<svg") == 2 and "See it." in html
     for name in ("sleeps", "flush", "kernel", "timed, event to event"):
         assert html.count(f">{name}<") >= 2, f"{name} has no room on one of them"
+
+
+@pytest.mark.parametrize(("asked", "why"), [("nope", "a kind of pair"), ("same | nope", "format")])
+def test_a_wrong_count_of_one_process_is_refused_for_what_is_wrong_with_it(showing, asked, why):
+    with using(showing), pytest.raises(BadParameter, match=f"{why}.*'nope'"):
+        inline.render(showing, f"one-process: {asked}")
