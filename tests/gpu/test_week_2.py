@@ -11,7 +11,6 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is 
 
 
 def test_only_an_emptied_cache_asks_the_driver_and_waits(monkeypatch):
-    monkeypatch.setattr(allocator, "SIZES", {"64 MiB": 2**26})
     monkeypatch.setattr(allocator.requirements, "SIZES", {"64 MiB": 2**26})
     table = allocator.costs().set_index("variant")
     assert dict(table.driver_calls[[CACHED, EMPTIED]]) == {CACHED: 0, EMPTIED: 1}

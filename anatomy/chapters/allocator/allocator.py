@@ -6,8 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.allocator import lifetimes, requirements
-from anatomy.chapters.allocator.requirements import SIZES, STEP
 from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.measure.stopwatch import Stopwatch
@@ -30,16 +28,16 @@ PAGE = "curriculum/day_10.md"
 SCRIPT = Path(__file__).resolve().parents[3] / "snippets" / "days" / "day_10" / "fragment.py"
 CACHED, EMPTIED = "cached", "cache emptied"
 HOW = {"quantity": "host_enqueue", "profile": False, "budget_s": 3.0, "settle_cap_s": 1.0}
+ALLOCATIONS = "device allocations"  # what the stopwatch calls blocks that came from the driver
 # How the allocator asks the driver -> what a fresh process is told.
 WAYS = {"default": "expandable_segments:False", "expandable": "expandable_segments:True"}
-READ = "16 of 40 MiB"  # the part of the pattern whose sizes a page tells
-CHILD_S = 60  # seconds after which a fresh process is given up
-WEIGHTS, STATE = "weights and batch", "optimizer state"
-GRADIENTS, ACTIVATIONS = "gradients", "activations"
-STEPS = 2  # recorded: the first makes the optimizer's state
-PARTS = ("forward", "backward", "optimizer")
-ENTRIES = 100_000  # of the allocator's record, far more than these steps make
+ENTRIES = 100_000  # of the allocator's record, far more than two steps make
 LOSSES = 8  # kept
+# Which passes run, and the line that keeps the loss.
+KEEP, DETACH = "losses.append(loss)", "losses.append(loss.detach())"
+NO_GRAD = "with torch.no_grad()"
+KEEPERS = [(passes, line) for passes in ("training", "validation") for line in (KEEP, DETACH)]
+KEEPERS += [("validation", NO_GRAD)]
 
 
 def _require_gpu(where: torch.device) -> None:
@@ -47,7 +45,7 @@ def _require_gpu(where: torch.device) -> None:
         raise DeviceError(f"needs an NVIDIA GPU: {where.type} has another allocator")
 
 
-@experiment("allocator.costs", page=PAGE, command="allocator-costs")
+@experiment("allocator.costs", page=PAGE)
 def costs(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     """Take a block of memory and give it back, from PyTorch's cache and with the cache emptied.
 
@@ -58,65 +56,63 @@ def costs(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         One row per size and way: the host's time for one block, taken and given back.
     """
     where = formats.torch_device(device)
-    needs = list(requirements.costs(memory.capacity(where)))
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
         _require_gpu(where)
-        size, watch = cell["asked_bytes"], stopwatch_for(where)
-        answer = torch.zeros(1, device=where)
-        acts = {CACHED: partial(_taken, size, where), EMPTIED: partial(_emptied, size, where)}
-        calls = {name: partial(_then, act, answer) for name, act in acts.items()}
-        how = {"device": where, "iters": iters, "watch": _asking(watch)}
-        table = compare(calls, **HOW | {"op": cell["op"]}, **how).table
-        known = {name: _of_the_driver(act, watch) for name, act in acts.items()}
-        each = [known[name.removesuffix(" (again)")] for name in table.variant]
-        return table.assign(**pd.DataFrame(each, index=table.index))
+        size, answer = cell["asked_bytes"], torch.zeros(1, device=where)
 
-    cells = [{"op": name, "asked_bytes": size} for name, size in SIZES.items()]
-    how = {"variants": [CACHED, EMPTIED], "quantity": "host_enqueue", "where": where}
-    how["promised"] = ("driver_calls", "waits_for_gpu")
-    return grid.with_counts(
-        grid.measure_cells(cells, measure, required=needs, **how), "driver_calls"
+        def cached() -> Tensor:
+            torch.empty(size, dtype=torch.uint8, device=where)
+            return answer
+
+        def emptied() -> Tensor:
+            torch.cuda.empty_cache()
+            return cached()
+
+        calls, watch = {CACHED: cached, EMPTIED: emptied}, stopwatch_for(where)
+        how = HOW | {"op": cell["op"], "device": where, "iters": iters, "watch": _asking(watch)}
+        table = compare(calls, **how).table
+        called = [calls[name.removesuffix(" (again)")] for name in table.variant]
+        return table.assign(
+            driver_calls=[_driver_calls(call, watch) for call in called],
+            waits_for_gpu=[watch.synchronizes(call) for call in called],
+        )
+
+    return grid.measure_cells(
+        [{"op": name, "asked_bytes": size} for name, size in requirements.SIZES.items()],
+        measure,
+        variants=[CACHED, EMPTIED],
+        quantity=HOW["quantity"],
+        where=where,
+        required=requirements.costs(memory.capacity(where)),
+        promised=("driver_calls", "waits_for_gpu"),
     )
-
-
-def _taken(size: int, where: torch.device) -> None:
-    torch.empty(size, dtype=torch.uint8, device=where)
-
-
-def _emptied(size: int, where: torch.device) -> None:
-    torch.cuda.empty_cache()
-    torch.empty(size, dtype=torch.uint8, device=where)
-
-
-def _then(act: Callable[[], None], answer: Tensor) -> Tensor:
-    act()
-    return answer
 
 
 def _asking(watch: Stopwatch) -> Stopwatch:
     """The same clock, for which a block from the driver is no disturbance: it is what is timed."""
     own = copy.copy(watch)
-    own.disturbances = lambda: watch.disturbances() | {"device allocations": 0}
+    own.disturbances = lambda: watch.disturbances() | {ALLOCATIONS: 0}
     return own
 
 
-def _of_the_driver(act: Callable[[], None], watch: Stopwatch) -> dict[str, Any]:
-    """How often a call makes PyTorch ask the driver, and whether it waits for the GPU."""
-    act()
-    before = torch.cuda.memory_stats(watch.device).get("num_device_alloc", 0)
-    act()
-    asked = torch.cuda.memory_stats(watch.device).get("num_device_alloc", 0) - before
-    return {"driver_calls": asked, "waits_for_gpu": watch.synchronizes(act)}
+def _driver_calls(call: Callable[[], Tensor], watch: Stopwatch) -> int:
+    """How often a call makes PyTorch ask the driver for memory."""
+    call()
+    before = watch.disturbances().get(ALLOCATIONS, 0)
+    call()
+    return watch.disturbances().get(ALLOCATIONS, 0) - before
 
 
-@experiment(
-    "allocator.fragmentation",
-    page=PAGE,
-    command="allocator-fragmentation",
-    files=("snippets/days/day_10/fragment.py",),
-    timeout_s=150,
-)
+def _report(
+    required: Callable, measure: Callable[[], list[dict]], where: torch.device, told: list[dict]
+) -> pd.DataFrame:
+    """What is not timed, by the allocator's own account: that of a GPU."""
+    (need,) = required(memory.capacity(where))
+    return grid.reported(lambda: _require_gpu(where) or measure(), need, where, told)
+
+
+@experiment("allocator.fragmentation", page=PAGE, files=("snippets/days/day_10/fragment.py",))
 def fragmentation(device: str = "cuda:0") -> pd.DataFrame:
     """Leave free memory in pieces that no large block fits, in a fresh process for each allocator.
 
@@ -125,58 +121,31 @@ def fragmentation(device: str = "cuda:0") -> pd.DataFrame:
         memory (`op` is `piece`) after its third part.
     """
     where = formats.torch_device(device)
-
-    def measure() -> list[dict[str, Any]]:
-        return [row for way in WAYS for row in fragments(way, _in_fresh_process(WAYS[way], where))]
-
-    sizes = dict.fromkeys(("allocated_bytes", "reserved_bytes", "largest_free_bytes"))
-    told = [{"op": "after", "way": way, "variant": READ} | sizes for way in WAYS]
-    return _report(requirements.fragmentation, measure, where, told)
-
-
-def _report(
-    required: Any, measure: Callable[[], list[dict]], where: torch.device, told: Sequence[dict]
-) -> pd.DataFrame:
-    """What is not timed, by the allocator's own account: that of a GPU."""
-    (need,) = required(memory.capacity(where))
-    table = grid.reported(lambda: _require_gpu(where) or measure(), need, where, told)
-    counts = (name for name in table if name.endswith("_event") or name == "piece_bytes")
-    return grid.with_counts(table, *counts)
+    told = {"op": "after", "variant": "16 of 40 MiB", "largest_free_bytes": None}
+    return _report(
+        requirements.fragmentation,
+        lambda: [{"way": way} | row for way in WAYS for row in _in_fresh_process(way, where)],
+        where,
+        [{"way": way} | told for way in WAYS],
+    )
 
 
-def _in_fresh_process(setting: str, where: torch.device) -> dict[str, Any]:
+def _in_fresh_process(way: str, where: torch.device) -> list[dict[str, Any]]:
+    """The rows of the script in a process whose allocator asks the driver in this way."""
     # The older name of the variable would win.
     kept = {k: v for k, v in os.environ.items() if not k.endswith("_ALLOC_CONF")}
-    how = {"env": kept | {"PYTORCH_ALLOC_CONF": setting}, "timeout": CHILD_S}
+    env = kept | {"PYTORCH_ALLOC_CONF": WAYS[way]}
     command = [sys.executable, "-P", str(SCRIPT), "--json", str(where)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, **how)
-    except subprocess.TimeoutExpired:
-        raise MeasurementError(f"a fresh process was not done after {CHILD_S} s") from None
-    if done.returncode:
-        said = ChildProcessError(*done.stderr.strip().splitlines()[-1:])  # it may name a folder
-        raise MeasurementError(f"a fresh process failed: {grid.reason_of(said)}")
-    return json.loads(done.stdout)
-
-
-def fragments(way: str, found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of what `snippets/days/day_10/fragment.py` measured in one process."""
+        found = json.loads(subprocess.check_output(command, env=env))
+    except subprocess.CalledProcessError as error:
+        raise MeasurementError(f"a fresh process failed: {grid.reason_of(error)}") from None
     if found["expandable"] not in (None, way == "expandable"):
         raise DeviceError(f"PyTorch did not take the setting {WAYS[way]!r}")
-    rows = []
-    for step in found["steps"]:
-        row = {"op": "after", "way": way, "variant": step["done"].partition(":")[0]}
-        row |= {"allocated_bytes": step["allocated"], "reserved_bytes": step["reserved"]}
-        rows.append(row | {"largest_free_bytes": step["largest"], "found_room": None})
-    rows[-1]["found_room"] = "there was room" in found["steps"][-1]["done"]
-    for number, piece in enumerate(found["blocks"], start=1):
-        row = {"op": "piece", "way": way, "variant": f"piece {number}"}
-        row |= {"segment": piece["segment"], "piece_bytes": piece["size"]}
-        rows.append(row | {"in_use": piece["used"]})
-    return rows
+    return found["rows"]
 
 
-@experiment("allocator.training_step", page=PAGE, command="allocator-training-step")
+@experiment("allocator.training_step", page=PAGE)
 def training_step(device: str = "cuda:0") -> pd.DataFrame:
     """Record every block of memory that two training steps of a small transformer take.
 
@@ -185,66 +154,52 @@ def training_step(device: str = "cuda:0") -> pd.DataFrame:
         came and went. The first rows are what was there before, and where the parts of steps end.
     """
     where = formats.torch_device(device)
-    told = [{"variant": f"step {STEPS}, {part}", "kind": "part"} for part in PARTS]
-    return _report(requirements.training_step, lambda: list(_recorded_steps(where)), where, told)
+    told = {"kind": "part", "most_bytes": None, "activations_share": None}
+    parts = [{"variant": f"step 2, {part}"} | told for part in lifetimes.LEFT_BY]
+    return _report(requirements.training_step, lambda: _recorded_steps(where), where, parts)
 
 
-def _recorded_steps(where: torch.device) -> Iterator[dict[str, Any]]:
+def _recorded_steps(where: torch.device) -> list[dict[str, Any]]:
     model, x = _model(where)
-    loss = model(x).square().mean()  # libraries take their workspaces in the first call
-    torch.autograd.grad(loss, list(model.parameters()))
-    del loss
-    optimizer = torch.optim.AdamW(model.parameters())
-    there = [*model.parameters(), x]
-    marks, parts = [], []
+    # Libraries take their workspaces in the first call.
+    models.gradients_of(model, [*model.parameters()], x)()
+    before = sum(each.nbytes for each in (*model.parameters(), x))
+    ends, record = {}, []
     # `python` alone: not even an empty stack of C++ is unwound, which some hosts refuse.
     how = {"context": None, "stacks": "python", "max_entries": ENTRIES}
     torch.cuda.memory._record_memory_history("all", **how)
     try:
-        for step in range(1, STEPS + 1):
-            for part, mark in _parts_of_a_step(model, x, optimizer):
-                record = _record(where)
-                parts.append((f"step {step}, {part}", len(record)))
-                marks.append((len(record), *mark))
+        for part in _two_steps(model, x):
+            record = lifetimes.events(torch.cuda.memory._snapshot()["device_traces"][where.index])
+            ends[part] = len(record)
     finally:
         torch.cuda.memory._record_memory_history(None, stacks="python")
-    before = sum(each.untyped_storage().nbytes() for each in there)
-    yield {"variant": "before", "kind": WEIGHTS, "block_bytes": before, "born_event": 0}
-    for part, upto in parts:
-        yield {"variant": part, "kind": "part", "died_event": upto}
-    for number, block in enumerate(lifetimes.blocks(record, marks), start=1):
-        yield {"variant": f"block {number}"} | block
+    there = {"variant": "before", "kind": lifetimes.WEIGHTS, "block_bytes": before, "born_event": 0}
+    parts = [{"variant": part, "kind": "part", "died_event": end} for part, end in ends.items()]
+    blocks = enumerate(lifetimes.blocks(record, ends), start=1)
+    return [there, *parts, *({"variant": f"block {number}"} | block for number, block in blocks)]
 
 
-def _record(where: torch.device) -> list[lifetimes.Event]:
-    index = where.index if where.index is not None else torch.cuda.current_device()
-    return lifetimes.events(torch.cuda.memory._snapshot()["device_traces"][index])
-
-
-def _parts_of_a_step(model, x: Tensor, optimizer) -> Iterator[tuple[str, tuple]]:
-    """Run a step part by part; after each, its name and what lives then."""
-    optimizer.zero_grad(set_to_none=True)
-    loss = model(x).square().mean()
-    yield "forward", ({}, ACTIVATIONS)
-    loss.backward()
-    gradients = (p.grad for p in model.parameters())
-    yield "backward", (_places(gradients, GRADIENTS), lifetimes.TEMPORARY)
-    optimizer.step()
-    state = (each for own in optimizer.state.values() for each in own.values())
-    yield "optimizer", (_places(state, STATE), lifetimes.TEMPORARY)
-
-
-def _places(tensors: Iterator[Any], kind: str) -> dict[int, str]:
-    there = (each for each in tensors if isinstance(each, Tensor))
-    return {each.untyped_storage().data_ptr(): kind for each in there}
+def _two_steps(model: torch.nn.Module, x: Tensor) -> Iterator[str]:
+    """Run two training steps part by part; the first makes the optimizer's state."""
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in (1, 2):
+        optimizer.zero_grad(set_to_none=True)
+        loss = model(x).square().mean()
+        yield f"step {step}, forward"
+        loss.backward()
+        yield f"step {step}, backward"
+        optimizer.step()
+        yield f"step {step}, optimizer"
 
 
 def _model(where: torch.device) -> tuple[torch.nn.Module, Tensor]:
-    model = models.transformer(STEP.width, STEP.layers, where, torch.float32)
-    return model, torch.randn(STEP.batch, STEP.tokens, STEP.width, device=where)
+    width, layers, batch, tokens = requirements.STEP
+    model = models.transformer(width, layers, where, torch.float32)
+    return model, torch.randn(batch, tokens, width, device=where)
 
 
-@experiment("allocator.kept_losses", page=PAGE, command="allocator-kept-losses")
+@experiment("allocator.kept_losses", page=PAGE)
 def kept_losses(device: str = "cuda:0") -> pd.DataFrame:
     """Keep the loss of every batch in a list, in five ways, and see what each keeps alive.
 
@@ -252,44 +207,23 @@ def kept_losses(device: str = "cuda:0") -> pd.DataFrame:
         A row per way, with the bytes that stay allocated for each loss that is kept.
     """
     where = formats.torch_device(device)
+    told = [{"direction": passes, "variant": line, "kept_bytes": None} for passes, line in KEEPERS]
 
     def measure() -> list[dict[str, Any]]:
         model, x = _model(where)
-        return [
-            {"variant": line, "direction": passes, "kept_bytes": _kept(keep, model, x)}
-            for passes, line, keep in KEEPERS
-        ]
+        return [row | {"kept_bytes": _kept(row, model, x)} for row in told]
 
-    told = [{"variant": line, "direction": passes} for passes, line, _ in KEEPERS]
-    told = [row | {"kept_bytes": None} for row in told]
     return _report(requirements.kept_losses, measure, where, told)
 
 
-def _loss(model, x: Tensor, train: bool) -> Tensor:
-    loss = model(x).square().mean()
-    if train:
-        loss.backward()
-    return loss
-
-
-def _without_graph(model, x: Tensor) -> Tensor:
-    with torch.no_grad():
-        return _loss(model, x, train=False)
-
-
-# Which passes run, the line that keeps, and what it keeps.
-KEEPERS = (
-    ("training", "losses.append(loss)", partial(_loss, train=True)),
-    ("training", "losses.append(loss.detach())", lambda *on: _loss(*on, train=True).detach()),
-    ("validation", "losses.append(loss)", partial(_loss, train=False)),
-    ("validation", "losses.append(loss.detach())", lambda *on: _loss(*on, train=False).detach()),
-    ("validation", "with torch.no_grad()", _without_graph),
-)
-
-
-def _kept(keep: Callable[..., Tensor], model, x: Tensor) -> int:
-    """Bytes that each of `LOSSES` losses keeps alive, beside what the first call leaves."""
-    losses = [keep(model, x)]
-    before = torch.cuda.memory_allocated(x.device)
-    losses += [keep(model, x) for _ in range(LOSSES)]
-    return round((torch.cuda.memory_allocated(x.device) - before) / LOSSES)
+def _kept(way: dict[str, Any], model: torch.nn.Module, x: Tensor) -> int:
+    """Bytes that each of `LOSSES` losses keeps alive, beside what the first one leaves."""
+    losses, allocated = [], []
+    for _ in range(LOSSES + 1):
+        with torch.set_grad_enabled(way["variant"] != NO_GRAD):
+            loss = model(x).square().mean()
+        if way["direction"] == "training":
+            loss.backward()
+        losses.append(loss.detach() if way["variant"] == DETACH else loss)
+        allocated.append(torch.cuda.memory_allocated(x.device))
+    return round((allocated[-1] - allocated[0]) / LOSSES)

@@ -1,14 +1,12 @@
 """What PyTorch's caching allocator saves, what splits its memory, and what holds it."""
 
-from anatomy.claims import Cases, Finding, Need, answer, claim
-from anatomy.claims.table import Table, known
+from anatomy.claims import Finding, Need, answer, claim
+from anatomy.claims.table import Table, judged, known
 from anatomy.judge.rows import Row
 from anatomy.table import units
 
 COSTS, STEP = Need("allocator.costs"), Need("allocator.training_step")
 PATTERN, LOSSES = Need("allocator.fragmentation"), Need("allocator.kept_losses")
-CACHED, EMPTIED = "cached", "cache emptied"
-KEPT = "losses.append(loss)"
 CHEAP = 10  # times cheaper, at the least, for it to matter which
 NOTHING = 2**16  # bytes of a kept loss: a few scalars, each in a block of its own
 
@@ -18,19 +16,16 @@ def cached_blocks_are_cheap(costs: Table) -> Finding:
     """A block from PyTorch's cache costs a tenth of one from the driver, or less.
 
     The cache emptied before each request, over a request that finds its block there."""
-    cases = Cases()
-    for row in costs.select(variant=EMPTIED):
-        with cases.at(size=row["op"]) as case:
-            ratio = costs.ratio(EMPTIED, CACHED, op=row["op"])
-            case(ratio.at_least(CHEAP), ratio, f"{row['op']} {ratio.text}")
-    return cases.finding(f"The driver over the cache: {cases.said()}.")
+    emptied = (({"size": row["op"]}, row) for row in costs.select(variant="cache emptied"))
+    cases = judged(emptied, lambda over: over.at_least(CHEAP))
+    return cases.finding(f"The driver over the cache: {cases.spans('size')}.")
 
 
-def _last(pattern: Table, way: str) -> Row:
-    """What became of the large block; Unmeasured where the pattern did not run."""
+def _last(pattern: Table, way: str) -> tuple[Row, str]:
+    """What there is after the large block, and what became of it; Unmeasured where the pattern did
+    not run."""
     row = pattern.select(op="after", way=way)[-1]
-    known(row, "found_room")
-    return row
+    return row, "there was room" if known(row, "found_room") else "out of memory"
 
 
 @claim(PATTERN, topic="allocator")
@@ -38,10 +33,10 @@ def free_memory_in_pieces_is_lost(pattern: Table) -> Finding:
     """A block can find no room although more than its size is free.
 
     The default allocator refuses the last block of a pattern, with so much free and held."""
-    row = _last(pattern, "default")
+    row, outcome = _last(pattern, "default")
     free = row["reserved_bytes"] - row["allocated_bytes"]
     said = f"{units.byte_count(free)} free, {units.byte_count(row['largest_free_bytes'])} at most "
-    return answer(not row["found_room"], f"{said}in one piece: {_outcome(row)}.")
+    return answer(not row["found_room"], f"{said}in one piece: {outcome}.")
 
 
 @claim(PATTERN, topic="allocator")
@@ -49,13 +44,10 @@ def expandable_segments_find_room(pattern: Table) -> Finding:
     """With expandable segments the same block finds room.
 
     The last block of the pattern in a process with expandable_segments:True, and without."""
-    default, expandable = (_last(pattern, way) for way in ("default", "expandable"))
-    said = f"By default {_outcome(default)}; with expandable segments {_outcome(expandable)}."
+    default, by_default = _last(pattern, "default")
+    expandable, found = _last(pattern, "expandable")
+    said = f"By default {by_default}; with expandable segments {found}."
     return answer(expandable["found_room"] and not default["found_room"], said)
-
-
-def _outcome(row: Row) -> str:
-    return "there was room" if row["found_room"] else "out of memory"
 
 
 @claim(STEP, topic="allocator")
@@ -74,7 +66,7 @@ def kept_losses_hold_activations(losses: Table) -> Finding:
     """A kept loss holds its batch's activations, unless backward() has freed them.
 
     What a kept loss holds: next to nothing after backward(), and far more without it."""
-    rows = losses.select(variant=KEPT)
+    rows = losses.select(variant="losses.append(loss)")
     kept = {row["direction"]: known(row, "kept_bytes") for row in rows}
     told = ", ".join(f"{passes} {units.byte_count(size)}" for passes, size in kept.items())
     holds = kept["training"] <= NOTHING and kept["validation"] >= CHEAP * NOTHING

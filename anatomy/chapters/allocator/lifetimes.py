@@ -1,14 +1,14 @@
 """What each block of memory was for, from the allocator's own record of a run."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
-TEMPORARY = "temporary"
+import pandas as pd
+
+WEIGHTS, TEMPORARY = "weights and batch", "temporary"
+# Part of a training step -> what it leaves behind.
+LEFT_BY = {"forward": "activations", "backward": "gradients", "optimizer": "optimizer state"}
 Event = tuple[str, int, int]  # what was done, with the block at which address, and its bytes
-# After so many events: what lives at these addresses, and what all else is that was handed out
-# since the mark before.
-Mark = tuple[int, Mapping[int, str], str]
 
 
 def events(trace: Iterable[Mapping[str, Any]]) -> list[Event]:
@@ -18,32 +18,36 @@ def events(trace: Iterable[Mapping[str, Any]]) -> list[Event]:
     return [(x["action"], x["addr"], x["size"]) for x in trace if x["action"] in wanted]
 
 
-def blocks(record: Sequence[Event], marks: Iterable[Mark]) -> list[dict[str, Any]]:
+def blocks(record: Sequence[Event], ends: Mapping[str, int]) -> list[dict[str, Any]]:
     """Each block that was handed out: its kind, its bytes, and at which events it came and went
-    (None where it stayed). A block is what the first mark says that it lived to see."""
+    (None where it stayed).
+
+    A block is what the part of the step leaves that it was handed out in, if it outlives that part,
+    and else temporary. `ends` has after how many events each part ended, such as `step 1, forward`.
+    """
     found: list[dict[str, Any]] = []
     living: dict[int, dict[str, Any]] = {}
     begun = 0
-    for upto, kinds, others in marks:
-        for number, (action, address, size) in enumerate(record[begun:upto], start=begun):
+    for part, end in ends.items():
+        left = LEFT_BY[part.partition(", ")[2]]
+        for number, (action, address, size) in enumerate(record[begun:end], start=begun):
             if action == "alloc":
-                block = {"kind": None, "block_bytes": size, "born_event": number}
+                block = {"kind": left, "block_bytes": size, "born_event": number}
                 living[address] = block | {"died_event": None}
                 found.append(living[address])
-            elif address in living:
-                living.pop(address)["died_event"] = number
-        for address, block in living.items():
-            block["kind"] = block["kind"] or kinds.get(address, others)
-        begun = upto
-    return [block | {"kind": block["kind"] or TEMPORARY} for block in found]
+            elif block := living.pop(address, None):
+                block["died_event"] = number
+                if block["born_event"] >= begun:
+                    block["kind"] = TEMPORARY
+        begun = end
+    return found
 
 
-def levels(rows: Iterable[Mapping[str, Any]], count: int) -> dict[str, list[int]]:
-    """Bytes of each kind that live after each of so many events, by those rows that are blocks."""
-    changes: dict[str, list[int]] = {}
-    for row in (row for row in rows if row.get("block_bytes")):
-        own = changes.setdefault(row["kind"], [0] * (count + 1))
-        own[row["born_event"]] += row["block_bytes"]
-        if row.get("died_event") is not None:
-            own[row["died_event"]] -= row["block_bytes"]
-    return {kind: list(accumulate(own[:count])) for kind, own in changes.items()}
+def levels(rows: Iterable[Mapping[str, Any]], count: int) -> pd.DataFrame:
+    """Bytes that live after each of so many events, a column for each kind; of those rows that are
+    blocks."""
+    table = pd.DataFrame([row for row in rows if row.get("block_bytes")])
+    born, died = (
+        table.pivot_table("block_bytes", end, "kind", "sum") for end in ("born_event", "died_event")
+    )
+    return born.sub(died, fill_value=0).reindex(range(count)).fillna(0).cumsum()

@@ -1,7 +1,6 @@
 """What the measurements of the allocator take of a device."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from anatomy.parts import sizes
 from anatomy.record.requirements import Capacity, Requirement, requires
@@ -9,24 +8,13 @@ from anatomy.record.requirements import Capacity, Requirement, requires
 # Bytes that are asked for. A smaller block comes out of a segment that others may use, which then
 # is not given back to the driver.
 SIZES = {"16 MiB": 2**24, "64 MiB": 2**26, "256 MiB": 2**28, "1 GiB": 2**30}
-FRAGMENTS = 2**30 + 2**27  # what the pattern takes at most
 
-
-class Step(NamedTuple):
-    """A small transformer in float32 and its batch: so many tokens that its activations are more
-    than its gradients and the optimizer's copies of them, as those of most training steps are."""
-
-    width: int = 1024
-    layers: int = 3
-    batch: int = 8
-    tokens: int = 256
-
-
-STEP = Step()
-_TOKENS = STEP.batch * STEP.tokens
-WEIGHT_BYTES = 4 * sizes.weights(STEP.width, STEP.layers)
-ACTIVATION_BYTES = 4 * sizes.kept(STEP.width, STEP.layers, _TOKENS)
-RUNNING_BYTES = 4 * sizes.running(STEP.width, _TOKENS)
+# A small transformer in float32 and its batch: so many tokens that its activations are more than
+# its gradients and the optimizer's copies of them, as those of most training steps are.
+STEP = WIDTH, LAYERS, BATCH, TOKENS = 1024, 3, 8, 256
+WEIGHT_BYTES = 4 * sizes.weights(WIDTH, LAYERS)
+ACTIVATION_BYTES = 4 * sizes.kept(WIDTH, LAYERS, BATCH * TOKENS)
+RUNNING_BYTES = 4 * sizes.running(WIDTH, BATCH * TOKENS)
 
 
 @requires("allocator.costs")
@@ -39,7 +27,7 @@ def costs(on: Capacity) -> Iterator[Requirement]:
 @requires("allocator.fragmentation")
 def fragmentation(on: Capacity) -> Iterator[Requirement]:
     """The blocks of the pattern, in a process of their own."""
-    yield Requirement("pattern", FRAGMENTS)
+    yield Requirement("pattern", 2**30 + 2**27)
 
 
 @requires("allocator.training_step")

@@ -45,30 +45,29 @@ def allow_no_more():
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + MIB) / total)
 
 
-def free_blocks():
-    """Sizes of the free pieces of what was taken from the driver."""
-    pieces = (each for segment in torch.cuda.memory_snapshot() for each in segment["blocks"])
-    return [each["size"] for each in pieces if each["state"] == "inactive"]
-
-
-def blocks():
-    """Each piece of each segment that was taken from the driver, in order: its size."""
+def pieces():
+    """Each piece of each segment that was taken from the driver, in order."""
     for number, segment in enumerate(torch.cuda.memory_snapshot()):
         for each in segment["blocks"]:
-            yield {"segment": number, "size": each["size"], "used": each["state"] != "inactive"}
+            in_use = each["state"] != "inactive"
+            yield {"segment": number, "piece_bytes": each["size"], "in_use": in_use}
 
 
 def measured():
-    """Bytes after each part of the pattern, and the pieces after the third."""
-    steps, pieces = [], []
+    """Rows of what there is after each part of the pattern, and of the pieces after the third."""
+    after, third = [], []
     for done in pattern():
-        stats = torch.cuda.memory_stats()
-        now = {name: stats[f"{name}_bytes.all.current"] for name in ("allocated", "reserved")}
-        steps.append({"done": done, "largest": max(free_blocks(), default=0)} | now)
-        if len(steps) == 3:
-            pieces = list(blocks())
-    settings = torch.cuda.memory._snapshot().get("allocator_settings", {})
-    return {"steps": steps, "blocks": pieces, "expandable": settings.get("expandable_segments")}
+        now = list(pieces())
+        free = (each["piece_bytes"] for each in now if not each["in_use"])
+        row = {"op": "after", "variant": done.partition(":")[0]}
+        row["allocated_bytes"] = torch.cuda.memory_allocated()
+        row["reserved_bytes"] = torch.cuda.memory_reserved()
+        after.append(row | {"largest_free_bytes": max(free, default=0)})
+        if len(after) == 3:
+            named = enumerate(now, start=1)
+            third = [{"op": "piece", "variant": f"piece {n}"} | each for n, each in named]
+    after[-1]["found_room"] = done.endswith("there was room")
+    return after + third
 
 
 if __name__ == "__main__":
@@ -76,9 +75,13 @@ if __name__ == "__main__":
         sys.exit("This needs an NVIDIA GPU: a CPU's memory has another allocator.")
     if "--json" in sys.argv:
         torch.cuda.set_device(sys.argv[-1])
-        print(json.dumps(measured()))
+        rows = measured()
+        settings = torch.cuda.memory._snapshot().get("allocator_settings", {})
+        print(json.dumps({"rows": rows, "expandable": settings.get("expandable_segments")}))
     else:
-        print("done: allocated, reserved, free in the largest piece, in MiB")
-        for each in measured()["steps"]:
-            sizes = (each[name] // MIB for name in ("allocated", "reserved", "largest"))
-            print(f"{each['done']}:", *sizes)
+        print("done: allocated, reserved, free in the largest piece, in MiB; was there room?")
+        for row in measured():
+            if row["op"] == "after":
+                names = ("allocated_bytes", "reserved_bytes", "largest_free_bytes")
+                room = {True: "yes", False: "no"}.get(row.get("found_room"), "")
+                print(f"{row['variant']}:", *(row[name] // MIB for name in names), room)

@@ -1,132 +1,117 @@
 """The allocator without a GPU: which blocks are what, what the tables hold, and the claims."""
 
+import gc
 import json
 import subprocess
-from collections import namedtuple
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from anatomy.chapters.allocator import allocator, calculations, figures, requirements
-from anatomy.chapters.allocator.allocator import CACHED, EMPTIED
 from anatomy.chapters.allocator.lifetimes import blocks, events, levels
+from anatomy.claims import Need, all_claims
+from anatomy.machine import host
+from anatomy.measure.stopwatch import CudaStopwatch
 from anatomy.record.showing import using
 from anatomy.table.errors import DeviceError, MeasurementError
 from tests.chapters.allocator import allocator_rows
-from tests.chapters.allocator.allocator_rows import KEPT, MIB
+from tests.chapters.allocator.allocator_rows import MIB
 from tests.fakes import synthetic
 from tests.fakes.verdicts import words
 
 ALL = allocator.costs, allocator.fragmentation, allocator.training_step, allocator.kept_losses
+CPU = torch.device("cpu")
 
 
-def test_a_block_is_what_it_lived_to_be_and_an_address_may_come_again():
-    trace = [
-        {"action": "segment_alloc", "addr": 1, "size": 99},
-        {"action": "alloc", "addr": 1, "size": 10},  # kept by the forward pass
-        {"action": "alloc", "addr": 2, "size": 20},
-        {"action": "free_requested", "addr": 2, "size": 20},
-        {"action": "free_completed", "addr": 2, "size": 20},
-        {"action": "alloc", "addr": 2, "size": 30},  # a gradient at an address seen before
-        {"action": "free_completed", "addr": 1, "size": 10},
-        {"action": "free_completed", "addr": 7, "size": 5},  # was there before the record began
-    ]
-    record = events(trace)
+def test_a_block_is_what_its_part_leaves_if_it_outlives_it_and_an_address_may_come_again():
+    done = [("segment_alloc", 1, 99), ("alloc", 1, 10), ("alloc", 2, 20)]
+    done += [("free_requested", 2, 20), ("free_completed", 2, 20)]
+    done += [("alloc", 2, 30), ("free_completed", 1, 10)]  # in the backward pass
+    done += [("free_completed", 7, 5)]  # was there before the record began
+    names = ("action", "addr", "size")
+    record = events(dict(zip(names, each, strict=True)) for each in done)
     assert record[0] == ("alloc", 1, 10) and len(record) == 6
-    marks = [(3, {}, "activations"), (6, {2: "gradients"}, "temporary")]
-    found = blocks(record, marks)
-    assert [(b["kind"], b["born_event"], b["died_event"]) for b in found] == [
-        ("activations", 0, 4),
-        ("temporary", 1, 2),
-        ("gradients", 3, None),
-    ]
-    assert levels(found, 6) == {
-        "activations": [10, 10, 10, 10, 0, 0],
-        "temporary": [0, 20, 0, 0, 0, 0],
-        "gradients": [0, 0, 0, 30, 30, 30],
-    }
+    found = blocks(record, {"step 1, forward": 3, "step 1, backward": 6})
+    lived = [(each["kind"], each["born_event"], each["died_event"]) for each in found]
+    assert lived == [("activations", 0, 4), ("temporary", 1, 2), ("gradients", 3, None)]
+    held = levels(found, 6)
+    assert held["activations"].to_list() == [10, 10, 10, 10, 0, 0]
+    assert held.sum(axis=1).to_list() == [10, 30, 10, 40, 30, 30]
 
 
 @pytest.fixture
 def toy(monkeypatch):
-    """A card whose memory is the CPU's, whose driver gives nothing, and whose record is made up."""
+    """A card whose memory is the CPU's, whose driver gives nothing, and a small model."""
     monkeypatch.setattr(allocator, "_require_gpu", lambda where: None)
     monkeypatch.setattr(allocator, "HOW", allocator.HOW | {"budget_s": 0.2, "settle_cap_s": 0.01})
-    small = requirements.Step(width=64, layers=1, batch=1, tokens=4)
-    monkeypatch.setattr(allocator, "STEP", small)
+    monkeypatch.setattr(requirements, "STEP", (64, 1, 1, 4))
+    monkeypatch.setattr(requirements, "SIZES", {"16 MiB": 2**24, "64 MiB": 2**26})
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    monkeypatch.setattr(torch.cuda, "memory_stats", lambda device: {})
 
 
-def test_every_size_is_taken_from_the_cache_and_without_it(toy, monkeypatch):
-    monkeypatch.setattr(allocator, "SIZES", {"16 MiB": 2**24, "64 MiB": 2**26})
+def test_every_size_is_taken_from_the_cache_and_without_it(toy):
     timed = allocator.costs("cpu", iters=2)
     timed = timed[timed.role != "again"]
-    assert list(timed.variant) == [CACHED, EMPTIED] * 2
+    assert list(timed.variant) == [allocator.CACHED, allocator.EMPTIED] * 2
     assert timed.median_s.gt(0).all() and set(timed.asked_bytes) == {2**24, 2**26}
 
 
-def test_parts_of_a_step_name_the_gradients_and_the_state(toy, monkeypatch):
-    """The optimizer's state and the gradients are told by their addresses."""
-    model, x = allocator._model(torch.device("cpu"))
-    optimizer = torch.optim.AdamW(model.parameters())
-    parts = dict(allocator._parts_of_a_step(model, x, optimizer))
-    weights = list(model.parameters())
-    assert list(parts) == ["forward", "backward", "optimizer"]
-    assert parts["forward"] == ({}, "activations")
-    assert parts["backward"][0] == {p.grad.data_ptr(): "gradients" for p in weights}
-    assert set(parts["optimizer"][0].values()) == {"optimizer state"}
-    assert len(parts["optimizer"][0]) >= 2 * len(weights)
+def test_a_block_from_the_driver_is_counted_and_disturbs_nothing(monkeypatch):
+    given = iter((3, 4, 5))
+    monkeypatch.setattr(torch.cuda, "memory_stats", lambda _: {"num_device_alloc": next(given)})
+    monkeypatch.setattr(host, "foreign_processes", lambda device: None)
+    watch = SimpleNamespace(device=None)
+    watch.disturbances = lambda: CudaStopwatch.disturbances(watch)
+    assert allocator._driver_calls(lambda: None, watch) == 1
+    assert allocator._asking(watch).disturbances()["device allocations"] == 0
 
 
 def test_two_steps_are_recorded_part_by_part(toy, monkeypatch):
     upto = iter(range(2, 14, 2))  # two blocks in each part
+    trace = [{"action": "alloc", "addr": at, "size": 100} for at in range(12)]
     monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda *given, **how: None)
-    record = [("alloc", at, 100) for at in range(12)]
-    monkeypatch.setattr(allocator, "_record", lambda where: record[: next(upto)])
-    before, *rows = allocator._recorded_steps(torch.device("cpu"))
+    recorded = lambda: {"device_traces": {None: trace[: next(upto)]}}  # noqa: E731
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", recorded)
+    before, *rows = allocator._recorded_steps(CPU)
     assert before["block_bytes"] > 0 and before["kind"] == "weights and batch"
     ends = {row["variant"]: row["died_event"] for row in rows if row["kind"] == "part"}
     assert next(iter(ends)) == "step 1, forward" and list(ends.values()) == [2, 4, 6, 8, 10, 12]
-    kinds = [row["kind"] for row in rows if row["kind"] != "part"]
-    assert kinds == (["activations"] * 2 + ["temporary"] * 4) * 2
+    kinds = [row["kind"] for row in rows if row["kind"] != "part"][::2]
+    assert kinds == ["activations", "gradients", "optimizer state"] * 2
 
 
-def test_a_kept_loss_is_what_stays_allocated(toy, monkeypatch):
-    held = iter((1000, 1000 + 8 * 512))
-    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: next(held))
-    model, x = allocator._model(torch.device("cpu"))
-    assert allocator._kept(allocator.KEEPERS[0][2], model, x) == 512
-    graphs = [keep(model, x).grad_fn is not None for _, _, keep in allocator.KEEPERS]
-    assert graphs == [True, False, True, False, False]
+def test_a_kept_loss_keeps_its_graph_unless_something_took_it_off(toy, monkeypatch):
+    def graphs(device):
+        alive = (each for each in gc.get_objects() if type(each) is torch.Tensor)
+        return sum(each.dim() == 0 and each.grad_fn is not None for each in alive)
+
+    monkeypatch.setattr(torch.cuda, "memory_allocated", graphs)
+    model, x = allocator._model(CPU)
+    ways = ({"direction": passes, "variant": line} for passes, line in allocator.KEEPERS)
+    assert [allocator._kept(way, model, x) for way in ways] == [1, 0, 1, 0, 0]
+    assert all(each.grad is not None for each in model.parameters())
 
 
-def test_a_fresh_process_is_told_how_to_ask_and_which_card(monkeypatch):
-    asked = {}
+def test_a_fresh_process_is_told_how_to_ask_and_which_card_and_what_went_wrong_is_said(monkeypatch):
+    asked, said = {}, {"rows": [{"op": "after"}], "expandable": True}
 
-    def run(command, *, env, **how):
+    def check_output(command, *, env):
         asked.update(env, card=command[-1])
-        return namedtuple("Done", "returncode stdout")(0, json.dumps({"steps": []}))
+        if command[-1] == "cuda:2":
+            raise subprocess.CalledProcessError(1, command)
+        return json.dumps(said)
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "check_output", check_output)
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:8")
-    allocator._in_fresh_process(allocator.WAYS["expandable"], torch.device("cuda:1"))
-    assert asked["PYTORCH_ALLOC_CONF"] == "expandable_segments:True"
+    one, lacking = torch.device("cuda:1"), torch.device("cuda:2")
+    assert allocator._in_fresh_process("expandable", one) == said["rows"]
+    assert asked["PYTORCH_ALLOC_CONF"] == "expandable_segments:True" and asked["card"] == "cuda:1"
     assert "PYTORCH_CUDA_ALLOC_CONF" not in asked, "it would win"
-    assert asked["card"] == "cuda:1"
-
-
-def test_a_fresh_process_that_fails_names_no_folder_of_this_machine(monkeypatch):
-    said = "Traceback\nOSError: /opt/site/torch/lib/libtorch_cuda.so: no such file"
-    done = namedtuple("Done", "returncode stdout stderr")(1, "", said)
-    monkeypatch.setattr(subprocess, "run", lambda *given, **how: done)
-    with pytest.raises(MeasurementError, match="OSError: libtorch_cuda"):
-        allocator._in_fresh_process(allocator.WAYS["default"], torch.device("cuda:0"))
-
-
-def test_a_setting_that_pytorch_did_not_take_is_refused():
     with pytest.raises(DeviceError, match="did not take the setting"):
-        allocator.fragments("expandable", allocator_rows.ran("default", False))
+        allocator._in_fresh_process("default", one)
+    with pytest.raises(MeasurementError, match=r"'fragment\.py'.* non-zero exit status 1"):
+        allocator._in_fresh_process("default", lacking)  # in a folder that nobody else has
 
 
 @pytest.mark.parametrize("run", ALL)
@@ -136,52 +121,42 @@ def test_without_a_gpu_rows_say_why(run):
 
 def test_activations_outweigh_what_the_optimizer_holds_beside_them():
     """Gradients are gone in the forward pass, and the optimizer copies the weights once."""
-    gradients = copies = requirements.WEIGHT_BYTES
-    assert gradients + copies < requirements.ACTIVATION_BYTES
-
-
-COSTS, PATTERN = ["cached-blocks-are-cheap"], ["free-memory-in-pieces-is-lost"]
-PATTERN.append("expandable-segments-find-room")
-STEP, LOSSES = ["backward-holds-the-most"], ["kept-losses-hold-activations"]
+    assert 2 * requirements.WEIGHT_BYTES < requirements.ACTIVATION_BYTES
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "names", "expected"),
+    ("make", "given", "expected"),
     [
-        ("costs", {}, COSTS, ["holds"]),
-        ("costs", {"driven": 2.0}, COSTS, ["fails"]),
-        ("fragmentation", {}, PATTERN, ["holds", "holds"]),
-        ("fragmentation", {"room": (True, True)}, PATTERN, ["fails", "fails"]),
-        ("fragmentation", {"room": (False, False)}, PATTERN, ["holds", "fails"]),
-        ("training_step", {}, STEP, ["holds"]),
-        ("training_step", {"activations": 1}, STEP, ["fails"]),
-        ("kept_losses", {}, LOSSES, ["holds"]),
-        ("kept_losses", {"kept": KEPT | {"training": 240 * MIB}}, LOSSES, ["fails"]),
-        ("kept_losses", {"kept": KEPT | {"validation": 0}}, LOSSES, ["fails"]),
+        ("costs", {}, ["holds"]),
+        ("costs", {"driven": 2.0}, ["fails"]),
+        ("fragmentation", {}, ["holds", "holds"]),
+        ("fragmentation", {"room": (True, True)}, ["fails", "fails"]),
+        ("fragmentation", {"room": (False, False)}, ["holds", "fails"]),
+        ("training_step", {}, ["holds"]),
+        ("training_step", {"activations": 3}, ["fails"]),
+        ("kept_losses", {}, ["holds"]),
+        ("kept_losses", {"training": 240 * MIB}, ["fails"]),
+        ("kept_losses", {"validation": 0}, ["fails"]),
     ],
 )
-def test_claims_follow_what_was_recorded(make, given, names, expected, tmp_path):
+def test_claims_follow_what_was_recorded(make, given, expected, tmp_path):
     getattr(allocator_rows, make)(tmp_path, **given)
-    assert words(tmp_path, *names) == expected
+    needs = (Need(f"allocator.{make}"),)
+    assert words(tmp_path, *(n for n, c in all_claims().items() if c.needs == needs)) == expected
 
 
-def test_memory_is_drawn_in_layers_with_what_each_part_ends_with(tmp_path):
+def test_memory_is_drawn_in_layers_and_in_pieces_with_its_figures(tmp_path):
     allocator_rows.training_step(tmp_path)
-    with using(synthetic.showing(tmp_path)):
-        drawn = figures.memory_of_a_step()
-    assert "optimizer state" in drawn and "step 2, backward" in drawn
-    assert "MiB at most</text>" in drawn
-
-
-def test_pieces_say_how_much_is_free_and_how_much_in_one(tmp_path):
     allocator_rows.fragmentation(tmp_path)
     with using(synthetic.showing(tmp_path)):
-        drawn = figures.pieces({"default": "As it comes", "expandable": "Expandable"})
-    assert "384 MiB free, 24.0 MiB in one piece" in drawn
-    assert "384 MiB free, 384 MiB in one piece" in drawn
+        layers = figures.memory_of_a_step()
+        pieces = figures.pieces({"default": "As it comes", "expandable": "Expandable"})
+    assert "optimizer state" in layers and "step 2, backward" in layers
+    assert layers.count(">465 MiB at most</text>") == 2, "for a desk and for a phone"
+    assert "384 MiB free, 24.0 MiB in one piece" in pieces
+    assert "384 MiB free, 384 MiB in one piece" in pieces
 
 
-@pytest.mark.parametrize(("memory", "kept", "batches"), [(80e9, 2e8, 400), (140e9, 3e8, 466)])
-def test_a_card_is_full_after_so_many_losses(memory, kept, batches):
-    assert calculations.batches_until_full(memory, kept) == batches
+def test_a_card_is_full_after_so_many_losses():
+    assert calculations.batches_until_full(140e9, 3e8) == 466
     assert calculations.blocks_without_a_cache(1e-3) == pytest.approx(0.3)
