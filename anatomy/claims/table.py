@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from anatomy.claims.cases import Cases
-from anatomy.claims.findings import Measured, Unmeasured
+from anatomy.claims.findings import Finding, Measured, Unmeasured, answer
 from anatomy.judge import occasions, replication, rows
 from anatomy.judge.comparisons import TIMES
 from anatomy.judge.rows import Row
@@ -71,6 +71,11 @@ class Table:
         """A trusted row's ratio over its control, and both with the verdict in words."""
         row = self.measured(variant, **columns)
         return over_control(row), f"{variant}: {with_verdict(row)}."
+
+    def at_most(self, most: float, variant: str, **columns: Any) -> Finding:
+        """Whether a trusted row takes at most so many times its control's time."""
+        over, seen = self.beside_control(variant, **columns)
+        return answer(over.at_most(most), seen, over)
 
     def ratio(self, variant: str, control: str, **columns: Any) -> Measured:
         """Time of one variant over that of another, paired by block, with its verdict."""

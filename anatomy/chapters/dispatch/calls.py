@@ -5,8 +5,9 @@ takes more, over a hundred, is one call: entering a context, the loop's own begi
 are in both."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import ContextDecorator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -24,11 +25,9 @@ from anatomy.record.declare import experiment
 
 SHORT, LONG = 20, 120  # calls of a loop: far fewer than the queue of launches holds
 QUANTITY = "host_enqueue"
-ADD, MATMUL = "torch.add", "matmul"  # each the control of its table
-HOW = {"profile": False, "budget_s": 6.0, "settle_cap_s": 1.0}
+HOW = {"quantity": QUANTITY, "profile": False, "budget_s": 6.0, "settle_cap_s": 1.0}
 SIDE = 8  # of the matrices: a multiple of 16 bytes, and next to no work
 
-Call = Callable[[Tensor], Any]
 Body = Callable[[Tensor], Tensor]
 
 
@@ -37,11 +36,11 @@ class Way:
     """One way to call: `call` is done in a loop, by a function that `wrap` puts into its context.
     `op` and `given` tell the dispatcher's tables which keys that takes."""
 
-    call: Call
+    call: Callable[..., Any]
     exact: Callable[[], Tensor]
-    op: str = "aten::add.Tensor"
+    op: str = "aten::add.Tensor"  # or empty, where there is no operator
     given: tuple[Tensor, ...] = ()
-    wrap: Callable[[Body], Body] = field(default=lambda body: body)
+    wrap: Callable[[Body], Body] = lambda body: body
     enters: str | None = None
     at_once: bool = False  # whether `call` is given the number of calls, and does them in one
 
@@ -60,19 +59,18 @@ class Way:
 
     def keys(self, x: Tensor) -> str | None:
         """The keys of the first call, as in the column; None where there is no operator."""
-        if not self.op:
-            return None
-        found: list[str] = []
+        found: list[str | None] = [None]
 
         def body(x: Tensor) -> Tensor:
-            found.append(keys_of(self.op, *(self.given or (x,))))
+            found[0] = keys_of(self.op, *(self.given or (x,)))
             return x
 
-        self.wrap(body)(x)
+        if self.op:
+            self.wrap(body)(x)
         return found[0]
 
 
-class PassOn(TorchDispatchMode):
+class PassOn(TorchDispatchMode, ContextDecorator):
     """A mode that sees every operator below autograd, and does nothing but call it."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -83,26 +81,13 @@ class Plain(Tensor):
     """A subclass that adds nothing."""
 
 
-@torch.library.custom_op("anatomy::plain_add", mutates_args=())
-def plain_add(a: Tensor, b: Tensor) -> Tensor:
+@torch.library.custom_op("anatomy::own_add", mutates_args=())
+def own_add(a: Tensor, b: Tensor) -> Tensor:
     """An operator of our own whose body is one addition."""
     return torch.add(a, b)
 
 
-def within(context: Callable[[], AbstractContextManager]) -> Callable[[Body], Body]:
-    """What runs a body inside a fresh context of this kind."""
-
-    def wrap(body: Body) -> Body:
-        def run(x: Tensor) -> Tensor:
-            with context():
-                return body(x)
-
-        return run
-
-    return wrap
-
-
-@experiment("dispatch.calls", page="curriculum/day_09.md", command="dispatch-calls")
+@experiment("dispatch.calls", page="curriculum/day_09.md")
 def calls(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
     """Measure what one call costs the CPU: an addition plain, recorded, in contexts, by Python.
 
@@ -111,16 +96,11 @@ def calls(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
         the dispatch keys of that call.
     """
     where = formats.torch_device(device)
-    makers = {"one call": (ADD, additions), "one matmul": (MATMUL, matmuls)}
-
-    def measure(cell: grid.Cell) -> pd.DataFrame:
-        control, make = makers[cell["op"]]
-        return _slopes(cell["op"], control, *make(where), where, iters)
-
+    makers = {"one call": additions, "one matmul": matmuls}
     return grid.measure_cells(
         [{"op": op} for op in makers],
-        measure,
-        variants=lambda cell: list(makers[cell["op"]][1](where)[1]),
+        lambda cell: _slopes(cell["op"], *makers[cell["op"]](where), where, iters),
+        variants=lambda cell: list(makers[cell["op"]](where)[1]),
         quantity=QUANTITY,
         where=where,
         required=requirements.calls(memory.capacity(where)),
@@ -131,76 +111,56 @@ def calls(device: str = "cuda:0", iters: Count = 12) -> pd.DataFrame:
 def additions(where: torch.device) -> tuple[Tensor, dict[str, Way]]:
     """Ways to add two tensors of one element, the control first, and calls that add nothing."""
     x, y = torch.randn(2, 1, device=where)
-    z, graded, plain = torch.empty_like(x), x.clone().requires_grad_(), x.as_subclass(Plain)
+    z, graded, own = torch.empty_like(x), x.clone().requires_grad_(), x.as_subclass(Plain)
     many = [[each.clone() for _ in range(LONG)] for each in (x, y)]
-
-    def exact() -> Tensor:
-        return x.double() + y
-
-    def add(call: Call = lambda x: torch.add(x, y), **more: Any) -> Way:
-        return Way(call, exact, **more)
-
-    def same(call: Call, **more: Any) -> Way:
-        return Way(call, x.double, **more)
-
-    none, foreach = {"op": "", "enters": "nothing"}, "aten::_foreach_add.List"
+    same = partial(Way, exact=x.double)
+    add = partial(Way, exact=lambda: x.double() + y)
+    within = partial(add, lambda x: torch.add(x, y))
     return x, {
-        ADD: add(),
-        "a Python function": same(lambda x: x, **none | {"enters": "a Python call"}),
-        "x.size(0)": same(lambda x: x.size(0), **none | {"enters": "a C++ binding"}),
+        "torch.add": within(),
+        "a Python function": same(lambda x: x, op=""),
+        "x.size(0)": same(lambda x: x.size(0), op=""),
         "x.view(1)": same(lambda x: x.view(1), op="aten::view"),
         "torch.add, out=": add(lambda x: torch.add(x, y, out=z), op="aten::add.out"),
         "torch._foreach_add": add(
             lambda count: torch._foreach_add(many[0][:count], many[1][:count])[-1],
-            op=foreach,
+            op="aten::_foreach_add.List",
             at_once=True,
         ),
-        "inference_mode": add(wrap=within(torch.inference_mode)),
-        "no_grad": add(wrap=within(torch.no_grad)),
+        "inference_mode": within(wrap=torch.inference_mode()),
+        "no_grad": within(wrap=torch.no_grad()),
         "requires_grad": add(lambda _: torch.add(graded, y), given=(graded, y)),
-        "autocast": add(wrap=within(lambda: torch.autocast(where.type, torch.bfloat16))),
-        "vmap": add(wrap=lambda body: lambda x: torch.vmap(body)(x[None])[0]),
-        "subclass": add(
-            lambda _: torch.add(plain, y), given=(plain, y), enters="__torch_function__"
-        ),
-        "dispatch mode": add(wrap=within(PassOn)),
-        "custom op": add(
-            lambda x: plain_add(x, y), op="anatomy::plain_add", enters="torch.library"
-        ),
+        "autocast": within(wrap=torch.autocast(where.type, torch.bfloat16)),
+        "vmap": within(wrap=lambda body: lambda x: torch.vmap(body)(x[None])[0]),
+        "subclass": add(lambda _: torch.add(own, y), given=(own, y), enters="__torch_function__"),
+        "dispatch mode": within(wrap=PassOn()),
+        "custom op": add(lambda x: own_add(x, y), op="anatomy::own_add", enters="torch.library"),
     }
 
 
 def matmuls(where: torch.device) -> tuple[Tensor, dict[str, Way]]:
     """A matmul that autocast has nothing to cast of, in and out of it."""
     a, b = torch.randn(2, SIDE, SIDE, device=where).to(torch.bfloat16)
-
-    def exact() -> Tensor:
-        return a.double() @ b.double()
-
-    plain = Way(lambda a: torch.mm(a, b), exact, op="aten::mm")
-    cast = within(lambda: torch.autocast(where.type, torch.bfloat16))
-    return a, {MATMUL: plain, "matmul, autocast": Way(plain.call, exact, op="aten::mm", wrap=cast)}
+    mm = partial(Way, lambda a: torch.mm(a, b), lambda: a.double() @ b.double(), op="aten::mm")
+    cast = mm(wrap=torch.autocast(where.type, torch.bfloat16))
+    return a, {"matmul": mm(), "matmul, autocast": cast}
 
 
 def _slopes(
-    op: str, control: str, x: Tensor, ways: dict[str, Way], where: torch.device, iters: int
+    op: str, x: Tensor, ways: dict[str, Way], where: torch.device, iters: int
 ) -> pd.DataFrame:
     """The rows of all ways, the control twice: in each block, what a call more takes."""
+    control = next(iter(ways))
     ways = {**ways, own_blocks.again(control): ways[control]}
-    loops = {(name, n): way.loop(x, n) for name, way in ways.items() for n in (SHORT, LONG)}
-    table = compare(
-        {f"{name}, {n}": loop for (name, n), loop in loops.items()},
-        reference={f"{name}, {n}": ways[name].exact for name, n in loops},
-        quantity=QUANTITY,
-        op=op,
-        device=where,
-        iters=iters,
-        **HOW,
-    ).table
+    loops = {(name, n): f"{name}, {n}" for name in ways for n in (SHORT, LONG)}
+    calls = {loop: ways[name].loop(x, n) for (name, n), loop in loops.items()}
+    exact = {loop: ways[name].exact for (name, _), loop in loops.items()}
+    how = HOW | {"op": op, "device": where, "iters": iters}
+    table = compare(calls, reference=exact, **how).table
     timed = {row["variant"]: row for row in table.to_dict("records")}
     blocks, columns = {}, {}
     for name, way in ways.items():
-        short, long = (timed[f"{name}, {n}"] for n in (SHORT, LONG))
+        short, long = (timed[loops[name, n]] for n in (SHORT, LONG))
         pairs = zip(long["blocks_s"], short["blocks_s"], strict=True)
         blocks[name] = [(above - below) / (LONG - SHORT) for above, below in pairs]
         columns[name] = {"error": long["error"], "enters": way.enters, "keys": way.keys(x)}

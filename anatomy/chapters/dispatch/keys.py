@@ -24,11 +24,9 @@ def keys(device: str = "cuda:0") -> pd.DataFrame:
     kinds = {"x = torch.ones(1)": x, "x.requires_grad_()": x.clone().requires_grad_()}
     kinds |= {"made in inference_mode": inferred, "x.to_sparse()": x.to_sparse()}
     kinds |= {"torch.ones(1) on the CPU": torch.ones(1)}
-    found = {name: str(torch._C._dispatch_keys(tensor)) for name, tensor in kinds.items()}
-    return pd.DataFrame(
-        {"variant": name, "keys": said.removeprefix("DispatchKeySet(").removesuffix(")")}
-        for name, said in found.items()
-    ).assign(device=where.type)
+    said = [str(torch._C._dispatch_keys(tensor)) for tensor in kinds.values()]
+    named = [keys.removeprefix("DispatchKeySet(").removesuffix(")") for keys in said]
+    return pd.DataFrame({"variant": [*kinds], "keys": named, "device": where.type})
 
 
 def keys_of(op: str, *given: Tensor) -> str:

@@ -1,15 +1,20 @@
 """Single calls on the CPU: slopes, keys, what is recorded of each way; and the claims."""
 
 import runpy
+from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import ANY, Mock, call
 
 import pytest
 import torch
 
 from anatomy.chapters.dispatch import calculations, calls, figures, keys
+from anatomy.claims import Need, all_claims
 from anatomy.parts import memory
 from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from tests.chapters.dispatch import dispatch_rows
+from tests.chapters.dispatch.dispatch_rows import SLOWER
 from tests.fakes import synthetic
 from tests.fakes.fake_stopwatch import made_up_time
 from tests.fakes.sites import CHECKOUT
@@ -24,7 +29,7 @@ def test_every_way_has_a_time_its_right_result_and_its_keys():
     assert table.error.lt(1e-2).all()
     assert table.blocks_s.map(min).gt(0).all() and set(table.quantity) == {"host_enqueue"}
     one = table[table.op == "one call"].set_index("variant")
-    assert set(one.index) == {"torch.add", "torch.add (again)", *dispatch_rows.SLOWER}
+    assert set(one.index) == {"torch.add", "torch.add (again)", *SLOWER}
     assert list(one.role)[-1] == "again" and one.role["torch.add"] == "control"
     assert one["keys"]["no_grad"] == "AutogradCPU, (ADInplaceOrView), (BackendSelect), CPU"
     assert one["keys"]["inference_mode"] == "(ADInplaceOrView), (BackendSelect), CPU"
@@ -39,7 +44,7 @@ def test_without_room_every_way_that_the_page_names_says_why(monkeypatch):
     monkeypatch.setattr(memory, "capacity", lambda where: Capacity(0, None, 2**20))
     table = calls.calls("cpu")
     assert table.note.notna().all()
-    assert set(table[table.op == "one call"].variant) == {"torch.add", *dispatch_rows.SLOWER}
+    assert set(table[table.op == "one call"].variant) == {"torch.add", *SLOWER}
 
 
 def test_tensors_carry_keys_whether_or_not_they_are_needed():
@@ -50,18 +55,13 @@ def test_tensors_carry_keys_whether_or_not_they_are_needed():
 
 
 def test_a_call_is_what_a_hundred_calls_more_take(monkeypatch):
-    class Timed:
-        def __init__(self, variants, **how):
-            self.table = calls.pd.DataFrame(
-                [
-                    {"variant": name, "blocks_s": [1e-5 + 3e-6 * int(name.split(", ")[-1])] * 6}
-                    | {"samples": 6, "method": "host clock around one call, queue empty"}
-                    | {"error": 0.0}
-                    for name in variants
-                ]
-            )
+    def timed(variants, **how):
+        said = {"samples": 6, "method": "host clock around one call, queue empty", "error": 0.0}
+        took = {name: 1e-5 + 3e-6 * int(name.split(", ")[-1]) for name in variants}
+        rows = [{"variant": name, "blocks_s": [each] * 6} | said for name, each in took.items()]
+        return SimpleNamespace(table=calls.pd.DataFrame(rows))
 
-    monkeypatch.setattr(calls, "compare", Timed)
+    monkeypatch.setattr(calls, "compare", timed)
     table = calls.calls("cpu")
     assert all(each == pytest.approx([3e-6] * 6) for each in table.blocks_s)
     assert set(table.samples) == {12} and table.method.str.contains("from 20 to 120 calls").all()
@@ -69,28 +69,18 @@ def test_a_call_is_what_a_hundred_calls_more_take(monkeypatch):
 
 def test_loops_of_every_way_make_so_many_calls():
     x, ways = calls.additions(CPU)
-    count = 0
-
-    class Counting(calls.TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            nonlocal count
-            count += "add" in str(func)
-            return func(*args, **(kwargs or {}))
-
-    for name in ("torch.add", "torch.add, out=", "no_grad", "requires_grad"):
-        count, loop = 0, ways[name].loop(x, 7)
-        with Counting():
-            loop()
-        assert count == 7, name
+    for name, way in ways.items():
+        counted = Mock(side_effect=way.call)
+        replace(way, call=counted).loop(x, 7)()
+        given = [call(7)] if way.at_once else 7 * [call(ANY)]
+        assert counted.call_args_list == given, name
 
 
 def test_the_keys_of_a_call_follow_its_tensors_and_its_thread():
-    x = torch.ones(1)
+    x, sparse = torch.ones(1), torch.eye(2).to_sparse()
     with torch.autocast("cpu"):
         assert keys.keys_of("aten::mm", x).startswith("AutocastCPU, ")
-        assert keys.keys_of("aten::add.Tensor", x).startswith("(AutocastCPU), ")
     assert "Autocast" not in keys.keys_of("aten::mm", x)
-    sparse = torch.eye(2).to_sparse()
     assert keys.keys_of("aten::add.Tensor", x, sparse).endswith("SparseCPU, CPU")
 
 
@@ -100,30 +90,21 @@ def test_the_script_of_the_day_prints_keys_and_counts_calls(capsys):
     assert "one of inference_mode: DispatchKeySet(C" in told and "calls of operators" in told
 
 
-IDS = ("falling-through-is-free", "recording-costs-less-than-a-call")
-IDS += ("inference-mode-makes-calls-cheaper", "python-makes-calls-dearer", "a-view-is-cheap")
-IDS += ("one-call-for-many-is-cheaper",)
-
-
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({}, ["holds"] * 6),
-        (
-            dict.fromkeys(dispatch_rows.SLOWER, 1.0),
-            ["holds", "holds", "fails", "inconclusive", "fails", "fails"],
-        ),
-        (
-            {"autocast": 1.4, "requires_grad": 2.4, "custom op": 0.9, "x.view(1)": 0.6},
-            ["fails", "fails", "holds", "holds in part", "fails", "holds"],
-        ),
+        ({}, "holds, holds, holds, holds, holds, holds"),
+        (dict.fromkeys(SLOWER, 1.0), "holds, holds, fails, inconclusive, fails, fails"),
+        ({"autocast": 1.4, "requires_grad": 2.4}, "fails, fails, holds, holds, holds, holds"),
+        ({"custom op": 0.9, "x.view(1)": 0.6}, "holds, holds, holds, holds in part, fails, holds"),
     ],
 )
 def test_claims_follow_the_ratios(changed, expected, tmp_path, monkeypatch):
     for way, slower in changed.items():
-        monkeypatch.setitem(dispatch_rows.SLOWER, way, slower)
+        monkeypatch.setitem(SLOWER, way, slower)
     dispatch_rows.calls(tmp_path)
-    assert words(tmp_path, *IDS) == expected
+    own = (name for name, each in all_claims().items() if each.needs == (Need("dispatch.calls"),))
+    assert ", ".join(words(tmp_path, *own)) == expected
 
 
 def test_keys_are_drawn_in_order_with_the_time_of_a_call(tmp_path):
@@ -135,7 +116,6 @@ def test_keys_are_drawn_in_order_with_the_time_of_a_call(tmp_path):
     assert drawn.index(">AutocastCUDA<") < drawn.index(">AutogradCUDA<") < drawn.index(">CUDA<")
 
 
-@pytest.mark.parametrize(("call", "tokens"), [(4e-6, 195), (1e-6, 781)])
-def test_a_token_waits_for_all_its_calls(call, tokens):
-    assert calculations.tokens_at_the_pace_of_calls(call) == tokens
-    assert calculations.views_of_a_layer(call) == pytest.approx(256 * call)
+def test_a_token_waits_for_all_its_calls():
+    assert calculations.tokens_at_the_pace_of_calls(4e-6) == 195
+    assert calculations.views_of_a_layer(1e-6) == pytest.approx(256e-6)
