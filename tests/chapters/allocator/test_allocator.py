@@ -3,35 +3,32 @@
 import gc
 import json
 import subprocess
-from types import SimpleNamespace
+from itertools import count
+from unittest.mock import Mock
 
 import pytest
 import torch
 
-from anatomy.chapters.allocator import allocator, calculations, figures, requirements
+from anatomy.chapters.allocator import allocator, figures, requirements
 from anatomy.chapters.allocator.lifetimes import blocks, events, levels
-from anatomy.claims import Need, all_claims
-from anatomy.machine import host
-from anatomy.measure.stopwatch import CudaStopwatch
+from anatomy.claims import all_claims
+from anatomy.measure.stopwatch import Stopwatch
 from anatomy.record.showing import using
 from anatomy.table.errors import DeviceError, MeasurementError
 from tests.chapters.allocator import allocator_rows
-from tests.chapters.allocator.allocator_rows import MIB
 from tests.fakes import synthetic
 from tests.fakes.verdicts import words
 
-ALL = allocator.costs, allocator.fragmentation, allocator.training_step, allocator.kept_losses
+ALL = ("costs", "fragmentation", "training_step", "kept_losses")
 CPU = torch.device("cpu")
+PATTERN = ["free-memory-in-pieces-is-lost", "expandable-segments-find-room"]
 
 
 def test_a_block_is_what_its_part_leaves_if_it_outlives_it_and_an_address_may_come_again():
-    done = [("segment_alloc", 1, 99), ("alloc", 1, 10), ("alloc", 2, 20)]
-    done += [("free_requested", 2, 20), ("free_completed", 2, 20)]
-    done += [("alloc", 2, 30), ("free_completed", 1, 10)]  # in the backward pass
+    done = [("segment_alloc", 1, 99), ("alloc", 1, 10), ("alloc", 2, 20), ("free_requested", 2, 20)]
+    done += [("free_completed", 2, 20), ("alloc", 2, 30), ("free_completed", 1, 10)]
     done += [("free_completed", 7, 5)]  # was there before the record began
-    names = ("action", "addr", "size")
-    record = events(dict(zip(names, each, strict=True)) for each in done)
-    assert record[0] == ("alloc", 1, 10) and len(record) == 6
+    record = events({"action": did, "addr": at, "size": size} for did, at, size in done)
     found = blocks(record, {"step 1, forward": 3, "step 1, backward": 6})
     lived = [(each["kind"], each["born_event"], each["died_event"]) for each in found]
     assert lived == [("activations", 0, 4), ("temporary", 1, 2), ("gradients", 3, None)]
@@ -50,29 +47,21 @@ def toy(monkeypatch):
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
 
 
-def test_every_size_is_taken_from_the_cache_and_without_it(toy):
-    timed = allocator.costs("cpu", iters=2)
-    timed = timed[timed.role != "again"]
+def test_every_size_is_taken_in_both_ways_and_blocks_of_the_driver_count(toy, monkeypatch):
+    given = count()  # one more at each look, which must disturb nothing
+    monkeypatch.setattr(Stopwatch, "disturbances", lambda _: {"device allocations": next(given)})
+    table = allocator.costs("cpu", iters=2)
+    assert table.driver_calls.eq(1).all() and not table.waits_for_gpu.any()
+    timed = table[table.role != "again"]
     assert list(timed.variant) == [allocator.CACHED, allocator.EMPTIED] * 2
     assert timed.median_s.gt(0).all() and set(timed.asked_bytes) == {2**24, 2**26}
 
 
-def test_a_block_from_the_driver_is_counted_and_disturbs_nothing(monkeypatch):
-    given = iter((3, 4, 5))
-    monkeypatch.setattr(torch.cuda, "memory_stats", lambda _: {"num_device_alloc": next(given)})
-    monkeypatch.setattr(host, "foreign_processes", lambda device: None)
-    watch = SimpleNamespace(device=None)
-    watch.disturbances = lambda: CudaStopwatch.disturbances(watch)
-    assert allocator._driver_calls(lambda: None, watch) == 1
-    assert allocator._asking(watch).disturbances()["device allocations"] == 0
-
-
 def test_two_steps_are_recorded_part_by_part(toy, monkeypatch):
-    upto = iter(range(2, 14, 2))  # two blocks in each part
-    trace = [{"action": "alloc", "addr": at, "size": 100} for at in range(12)]
-    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda *given, **how: None)
-    recorded = lambda: {"device_traces": {None: trace[: next(upto)]}}  # noqa: E731
-    monkeypatch.setattr(torch.cuda.memory, "_snapshot", recorded)
+    trace = [{"action": "alloc", "addr": at, "size": 100} for at in range(12)]  # two in each part
+    seen = [{"device_traces": {None: trace[:upto]}} for upto in range(2, 14, 2)]
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", Mock(side_effect=seen))
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", Mock())
     before, *rows = allocator._recorded_steps(CPU)
     assert before["block_bytes"] > 0 and before["kind"] == "weights and batch"
     ends = {row["variant"]: row["died_event"] for row in rows if row["kind"] == "part"}
@@ -94,29 +83,23 @@ def test_a_kept_loss_keeps_its_graph_unless_something_took_it_off(toy, monkeypat
 
 
 def test_a_fresh_process_is_told_how_to_ask_and_which_card_and_what_went_wrong_is_said(monkeypatch):
-    asked, said = {}, {"rows": [{"op": "after"}], "expandable": True}
-
-    def check_output(command, *, env):
-        asked.update(env, card=command[-1])
-        if command[-1] == "cuda:2":
-            raise subprocess.CalledProcessError(1, command)
-        return json.dumps(said)
-
-    monkeypatch.setattr(subprocess, "check_output", check_output)
+    run = Mock(return_value=json.dumps({"rows": [{"op": "after"}], "expandable": True}))
+    monkeypatch.setattr(subprocess, "check_output", run)
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:8")
-    one, lacking = torch.device("cuda:1"), torch.device("cuda:2")
-    assert allocator._in_fresh_process("expandable", one) == said["rows"]
-    assert asked["PYTORCH_ALLOC_CONF"] == "expandable_segments:True" and asked["card"] == "cuda:1"
-    assert "PYTORCH_CUDA_ALLOC_CONF" not in asked, "it would win"
+    assert allocator._in_fresh_process("expandable", torch.device("cuda:1")) == [{"op": "after"}]
+    (command,), env = run.call_args.args, run.call_args.kwargs["env"]
+    assert command[-1] == "cuda:1" and env["PYTORCH_ALLOC_CONF"] == "expandable_segments:True"
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in env, "it would win"
     with pytest.raises(DeviceError, match="did not take the setting"):
-        allocator._in_fresh_process("default", one)
+        allocator._in_fresh_process("default", CPU)
+    run.side_effect = subprocess.CalledProcessError(1, command)
     with pytest.raises(MeasurementError, match=r"'fragment\.py'.* non-zero exit status 1"):
-        allocator._in_fresh_process("default", lacking)  # in a folder that nobody else has
+        allocator._in_fresh_process("default", CPU)  # of its place no folder is told
 
 
 @pytest.mark.parametrize("run", ALL)
 def test_without_a_gpu_rows_say_why(run):
-    assert run("cpu").note.str.contains("needs an NVIDIA GPU").all()
+    assert getattr(allocator, run)("cpu").note.str.contains("needs an NVIDIA GPU").all()
 
 
 def test_activations_outweigh_what_the_optimizer_holds_beside_them():
@@ -125,24 +108,23 @@ def test_activations_outweigh_what_the_optimizer_holds_beside_them():
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "expected"),
+    ("made", "given", "failing"),
     [
-        ("costs", {}, ["holds"]),
-        ("costs", {"driven": 2.0}, ["fails"]),
-        ("fragmentation", {}, ["holds", "holds"]),
-        ("fragmentation", {"room": (True, True)}, ["fails", "fails"]),
-        ("fragmentation", {"room": (False, False)}, ["holds", "fails"]),
-        ("training_step", {}, ["holds"]),
-        ("training_step", {"activations": 3}, ["fails"]),
-        ("kept_losses", {}, ["holds"]),
-        ("kept_losses", {"training": 240 * MIB}, ["fails"]),
-        ("kept_losses", {"validation": 0}, ["fails"]),
+        ("costs", {}, []),
+        ("costs", {"driven": 2.0}, ["cached-blocks-are-cheap"]),
+        ("fragmentation", {"room": (False, False)}, PATTERN[1:]),
+        ("fragmentation", {"room": (True, True)}, PATTERN),
+        ("training_step", {"activations": 3}, ["backward-holds-the-most"]),
+        ("kept_losses", {"training": 2**28}, ["kept-losses-hold-activations"]),
+        ("kept_losses", {"validation": 0}, ["kept-losses-hold-activations"]),
     ],
 )
-def test_claims_follow_what_was_recorded(make, given, expected, tmp_path):
-    getattr(allocator_rows, make)(tmp_path, **given)
-    needs = (Need(f"allocator.{make}"),)
-    assert words(tmp_path, *(n for n, c in all_claims().items() if c.needs == needs)) == expected
+def test_claims_follow_what_was_recorded(made, given, failing, tmp_path):
+    for each in ALL:
+        getattr(allocator_rows, each)(tmp_path, **(given if each == made else {}))
+    own = [name for name, each in all_claims().items() if each.topic == "allocator"]
+    said = dict(zip(own, words(tmp_path, *own), strict=True))
+    assert said == dict.fromkeys(own, "holds") | dict.fromkeys(failing, "fails")
 
 
 def test_memory_is_drawn_in_layers_and_in_pieces_with_its_figures(tmp_path):
@@ -153,10 +135,5 @@ def test_memory_is_drawn_in_layers_and_in_pieces_with_its_figures(tmp_path):
         pieces = figures.pieces({"default": "As it comes", "expandable": "Expandable"})
     assert "optimizer state" in layers and "step 2, backward" in layers
     assert layers.count(">465 MiB at most</text>") == 2, "for a desk and for a phone"
-    assert "384 MiB free, 24.0 MiB in one piece" in pieces
-    assert "384 MiB free, 384 MiB in one piece" in pieces
-
-
-def test_a_card_is_full_after_so_many_losses():
-    assert calculations.batches_until_full(140e9, 3e8) == 466
-    assert calculations.blocks_without_a_cache(1e-3) == pytest.approx(0.3)
+    for largest in ("24.0 MiB", "384 MiB"):
+        assert f"384 MiB free, {largest} in one piece" in pieces

@@ -118,4 +118,3 @@ def test_keys_are_drawn_in_order_with_the_time_of_a_call(tmp_path):
 
 def test_a_token_waits_for_all_its_calls():
     assert calculations.tokens_at_the_pace_of_calls(4e-6) == 195
-    assert calculations.views_of_a_layer(1e-6) == pytest.approx(256e-6)
