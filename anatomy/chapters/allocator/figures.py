@@ -28,8 +28,9 @@ def memory_of_a_step(table: Sequence[Row]) -> str:
     parts = [row for row in table if row.get("kind") == "part"]
     last = parts[-1]["died_event"]
     held = levels(table, last)[KINDS]
-    # Where each kind ends above, at its changes; the last level holds until the end.
+    # Where each kind ends above, at changes that can be seen; the last holds until the end.
     tops = held.reindex(range(last + 1), method="ffill")[KINDS[::-1]].cumsum(axis=1) / MIB
+    tops = tops.round(1)
     points = [
         {"kind": kind, "x": at, "value": top}
         for kind in KINDS
@@ -45,7 +46,7 @@ def memory_of_a_step(table: Sequence[Row]) -> str:
         start = end
     at, most = int(tops[KINDS[0]].idxmax()), tops[KINDS[0]].max()
     peak = {"x": at, "value": most, "text": f"{units.byte_count(most * MIB)} at most"}
-    drawing = svg.Drawing("areas.layers", (points, named, peak, KINDS, "memory, MiB"))
+    drawing = svg.Drawing("stacks.areas", (points, named, peak, KINDS, "memory, MiB"))
     drawn = svg.chart([("", drawing)], f"Memory by kind over two training steps, {peak['text']}.")
     heads = ["at the end of", *(f"#{kind}" for kind in KINDS), "#most in it"]
     twin = tables.listed(heads, lines, "Memory where the parts of steps end")

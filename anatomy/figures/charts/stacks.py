@@ -1,4 +1,4 @@
-"""What a step's time is made of, as stacked bars."""
+"""What something is made of: a step's time as stacked bars, memory over time as areas."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -6,12 +6,13 @@ from textwrap import wrap
 import altair as alt
 
 from anatomy.figures.charts import grammar
-from anatomy.figures.charts.grammar import BAND, MUTED, PAPER, SERIES, TEXT, Data, Spec
+from anatomy.figures.charts.grammar import BAND, MUTED, PAPER, SERIES, TEXT, TONE, Data, Spec
 
 LEAST = 30  # pixels of a part that has room for its share
 BAR = 15  # pixels
 UNDER = 14  # pixels: a line under a bar, of the parts that have no room
 WORTH_SAYING = 0.01  # share of a bar: what is less is in the table alone
+TALL, NAMES = 190, 14  # pixels of areas, and of a line of names under them
 SHARE = 10.5  # pixels of type; a phone is a little narrower than its picture
 
 
@@ -61,3 +62,33 @@ def parts(
         layers.append(grammar.words(beside, how=how))
         height += (UNDER * max(len(each["text"]) for each in under) + 6) * len(ends)
     return grammar.framed([*layers, *names], width, height)
+
+
+def areas(
+    tops: Data, spans: Data, peak: dict, kinds: Sequence[str], title: str, *, width: int
+) -> Spec:
+    """Areas of the `kinds`, from above: each of the `tops` has where one of them ends at `x`, which
+    holds until its next one. Under the plot are the names of the `spans`, from `start` to `end`,
+    and in it the text of the `peak`."""
+    across = alt.Scale(domain=[0, spans[-1]["end"]], nice=False)
+    up = alt.Scale(domain=[0, 1.1 * peak["value"]], nice=False)
+    x = alt.X("x:Q", scale=across, axis=None)
+    y = alt.Y("value:Q", title=title, stack=None, scale=up)
+    where = grammar.legend(kinds, width, symbolType="square")
+    # The lowest is always there.
+    colour, _ = grammar.series(kinds, where, "kind", [*SERIES[: len(kinds) - 1], TONE])
+    # Each reaches down to 0, and those below it lie over it.
+    base = grammar.on(tops, x=x, y=y, color=colour)
+    named = [span | {"x": (span["start"] + span["end"]) / 2} for span in spans]
+    # Names of neighbours are on two lines: a phone has no room for them on one.
+    names = [
+        grammar.words(grammar.on(named[line::2], x=x, y=alt.value(TALL + (line + 1) * NAMES)))
+        for line in (0, 1)
+    ]
+    layers = [
+        base.mark_area(interpolate="step-after", opacity=1),
+        grammar.dashed(spans[:-1], x=alt.X("end:Q", scale=across, axis=None)),
+        *names,
+        grammar.words(grammar.on([peak], x=x, y=y), how={"dy": -8, "fontWeight": 600}),
+    ]
+    return grammar.framed(layers, width, TALL)
