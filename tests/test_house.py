@@ -78,7 +78,7 @@ DEARER = {
     "allocator": (525, 200),
     "capture": (495, 305),
     "coalescing": (440, 180),
-    "dispatch": (385, 155),
+    "dispatch": (385, 160),
     "fusion": (745, 295),  # eleven statements of the ledger among its claims
     "launches": (375, 215),
     "memory_ladder": (620, 230),

@@ -25,16 +25,16 @@ PATTERN = ["free-memory-in-pieces-is-lost", "expandable-segments-find-room"]
 
 
 def test_a_block_is_what_its_part_leaves_if_it_outlives_it_and_an_address_may_come_again():
-    done = [("segment_alloc", 1, 99), ("alloc", 1, 10), ("alloc", 2, 20), ("free_requested", 2, 20)]
+    done = [("segment_alloc", 1, 99), ("alloc", 2, 20), ("alloc", 1, 10), ("free_requested", 2, 20)]
     done += [("free_completed", 2, 20), ("alloc", 2, 30), ("free_completed", 1, 10)]
     done += [("free_completed", 7, 5)]  # was there before the record began
     record = events({"action": did, "addr": at, "size": size} for did, at, size in done)
     found = blocks(record, {"step 1, forward": 3, "step 1, backward": 6})
     lived = [(each["kind"], each["born_event"], each["died_event"]) for each in found]
-    assert lived == [("activations", 0, 4), ("temporary", 1, 2), ("gradients", 3, None)]
+    assert lived == [("temporary", 0, 2), ("activations", 1, 4), ("gradients", 3, None)]
     held = levels(found, 6)
-    assert held["activations"].to_list() == [10, 10, 10, 10, 0, 0]
-    assert held.sum(axis=1).to_list() == [10, 30, 10, 40, 30, 30]
+    assert held["activations"].to_list() == [0, 10, 10, 10, 0, 0]
+    assert held.sum(axis=1).to_list() == [20, 30, 10, 40, 30, 30]
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ def toy(monkeypatch):
     monkeypatch.setattr(allocator, "HOW", allocator.HOW | {"budget_s": 0.2, "settle_cap_s": 0.01})
     monkeypatch.setattr(requirements, "STEP", (64, 1, 1, 4))
     monkeypatch.setattr(requirements, "SIZES", {"16 MiB": 2**24, "64 MiB": 2**26})
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "empty_cache", Mock())
 
 
 def test_every_size_is_taken_in_both_ways_and_blocks_of_the_driver_count(toy, monkeypatch):
     given = count()  # one more at each look, which must disturb nothing
     monkeypatch.setattr(Stopwatch, "disturbances", lambda _: {"device allocations": next(given)})
     table = allocator.costs("cpu", iters=2)
-    assert table.driver_calls.eq(1).all() and not table.waits_for_gpu.any()
+    assert table.driver_calls.eq(1).all() and torch.cuda.empty_cache.called
     timed = table[table.role != "again"]
     assert list(timed.variant) == [allocator.CACHED, allocator.EMPTIED] * 2
     assert timed.median_s.gt(0).all() and set(timed.asked_bytes) == {2**24, 2**26}
@@ -133,7 +133,7 @@ def test_memory_is_drawn_in_layers_and_in_pieces_with_its_figures(tmp_path):
     with using(synthetic.showing(tmp_path)):
         layers = figures.memory_of_a_step()
         pieces = figures.pieces({"default": "As it comes", "expandable": "Expandable"})
-    assert "optimizer state" in layers and "step 2, backward" in layers
+    assert "optimizer state" in layers and ">285 MiB<" in layers, "most in a part"
     assert layers.count(">465 MiB at most</text>") == 2, "for a desk and for a phone"
     for largest in ("24.0 MiB", "384 MiB"):
         assert f"384 MiB free, {largest} in one piece" in pieces

@@ -74,6 +74,7 @@ def test_loops_of_every_way_make_so_many_calls():
         replace(way, call=counted).loop(x, 7)()
         given = [call(7)] if way.at_once else 7 * [call(ANY)]
         assert counted.call_args_list == given, name
+    assert ways["inference_mode"].loop(x, 1)().is_inference(), "within its context"
 
 
 def test_the_keys_of_a_call_follow_its_tensors_and_its_thread():
@@ -112,6 +113,8 @@ def test_keys_are_drawn_in_order_with_the_time_of_a_call(tmp_path):
     with using(synthetic.showing(tmp_path)):
         drawn = figures.ways({"autocast": "under autocast", "custom op": "my::add"})
     assert drawn.count(f">{figures.UNDECIDED}<") == 2, "of one call, for a desk and for a phone"
+    assert drawn.index(f">{figures.UNDECIDED}<") < drawn.index(">my::add<")
+    assert drawn.count("stroke-dasharray") == 8, "three keys of one call and one of the other"
     assert "under autocast: (AutocastCUDA), AutogradCUDA" in drawn and ">torch.library<" in drawn
     assert drawn.index(">AutocastCUDA<") < drawn.index(">AutogradCUDA<") < drawn.index(">CUDA<")
 
