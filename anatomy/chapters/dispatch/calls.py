@@ -71,7 +71,7 @@ class Way:
 
 
 class PassOn(TorchDispatchMode, ContextDecorator):
-    """A mode that sees every operator below autograd, and does nothing but call it."""
+    """A mode that sees every operator below autograd, and only calls it; a decorator, too."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
