@@ -28,7 +28,7 @@ CONCEPTS = {
     12: ("Capture", 2, 3),
     13: ("Fusion", 2, 5),
 }
-BOX, HIGH, ROW = 79.0, 30.0, 69.0  # a concept's box, and from one row to the next; pixels
+BOX, HIGH = 79.0, 28.0  # pixels of a concept's box
 UNKNOWN = "?"  # a number that was not recorded
 _FIGURE = re.compile(r'<span class="(?:measured|cited)"[^>]*>([^<]*)<')
 
@@ -114,10 +114,10 @@ def _name(day: int) -> str:
 
 
 def _drawn(sheet: canvas.Canvas, showing: Showing, said: dict[Arrow, str]) -> None:
-    """The map, from its first row down; on a phone, all is nearer."""
-    pitch = (sheet.width - BOX - 2) / 3
+    """The map, whose arrows all go down."""
+    pitch, gap = (sheet.width - BOX - 2) / 3, 24.0 if sheet.width > 500 else 39.0
     heads = {
-        day: (1 + BOX / 2 + pitch * column, 1 + ROW * row)
+        day: (1 + BOX / 2 + pitch * column, 1 + (HIGH + gap) * row)
         for day, (_, column, row) in CONCEPTS.items()
     }
     spots = {}
@@ -126,8 +126,9 @@ def _drawn(sheet: canvas.Canvas, showing: Showing, said: dict[Arrow, str]) -> No
         aside = (x1 > x0) - (x1 < x0)  # to the left, straight down, or to the right
         lean = 0.36 * BOX * aside
         sheet.line((x0 + lean, y0 + HIGH), (x1 - lean, y1), arrow=True)
-        # Two that leave one box have their numbers at two heights, for a phone has no room beside.
-        spots[each] = (x0 + x1) / 2, (y0 + HIGH + y1) / 2 + (6 if aside else -9)
+        # A phone has no room for two numbers side by side: that of a slanting arrow stands lower.
+        lower = gap / 2 - 13 if aside else 10 - gap / 2
+        spots[each] = (x0 + x1) / 2, (y0 + HIGH + y1) / 2 + lower
     for each, (x, y) in spots.items():
         short = said[each].partition(" (")[0]  # its interval stands in the table
         half = canvas.wide(short, 11, bold=True) / 2 + 2
@@ -136,6 +137,6 @@ def _drawn(sheet: canvas.Canvas, showing: Showing, said: dict[Arrow, str]) -> No
     for day, (x, y) in heads.items():
         with sheet.link(lists.address(showing, outline.numbered("day", day))):
             sheet.box(x - BOX / 2, y, BOX, HIGH, fill=canvas.LINE, opacity=0.5, edge=canvas.MUTED)
-            sheet.words(x, y + 13, CONCEPTS[day][0], size=11, anchor="middle", bold=True)
-            sheet.words(x, y + 25, f"day {day}", size=11, anchor="middle", colour=canvas.MUTED)
+            sheet.words(x, y + 12, CONCEPTS[day][0], size=11, anchor="middle", bold=True)
+            sheet.words(x, y + 24, f"day {day}", size=11, anchor="middle", colour=canvas.MUTED)
     sheet.space(2)
