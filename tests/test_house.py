@@ -86,7 +86,7 @@ DEARER = {
     "profiling": (435, 185),  # a trace's first calls, drawn
     "reflection": (555, 280),  # a map, on a phone too, and a quiz
     "roofline": (1200, 355),  # for three days
-    "timing": (415, 170),
+    "timing": (425, 170),
 }
 
 

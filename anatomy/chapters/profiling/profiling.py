@@ -152,9 +152,8 @@ def _events(where: torch.device) -> list[dict[str, Any]]:
     # The step is the last that the profile has: its last operator is that of the rows.
     host = [event for event in events if event.device_type == DeviceType.CPU]
     operators = [event.time_range.start for event in host if event.name.startswith("aten::")]
-    ahead_s = max(operators) * 1e-6 - max(
-        r["start_s"] for r in rows if r["lane"] == traces.OPERATORS
-    )
+    last_s = max(row["start_s"] for row in rows if row["lane"] == traces.OPERATORS)
+    ahead_s = max(operators) * 1e-6 - last_s
     parts = {event.name: event.time_range for event in host if event.name in PARTS}
     for name, part in parts.items():
         row = {"run": SMALL, "lane": traces.PARTS, "kind": "part", "variant": name}

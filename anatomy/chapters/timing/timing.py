@@ -1,7 +1,7 @@
 """The same call timed in several ways, side by side; and one timed a thousand times: how far two
 equals differ, by how they are compared, and how narrow an interval gets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import ceil
 from statistics import median
@@ -109,15 +109,7 @@ def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 24) -> pd.D
         calls = {name: call for name, (call, _) in made.items()}
         agreement.check(calls, {name: exact for name, (_, exact) in made.items()})
         settle(watch, {name: [call] for name, call in calls.items()})
-        if op == "values":
-            takes = {name: _sampled(watch, call, "gpu_warm", iters) for name, call in calls.items()}
-        elif op == "copy":
-            kinds = zip(NAMED[op], ("gpu_cold", "gpu_warm"), strict=True)
-            takes = {name: _sampled(watch, calls[op], kind) for name, kind in kinds}
-        else:
-            takes = {CAREFUL: _sampled(watch, calls[op], "gpu_warm")}
-            for name, (said, take) in LAUNCHING.items():
-                takes[name] = partial(take, watch, calls[op]), said
+        takes = _takes(op, watch, calls, iters)
         blocks = {name: partial(_middle_of, take) for name, (take, _) in takes.items()}
         taken = own_blocks.in_turn(blocks, BLOCKS, watch)
         columns = {
@@ -136,6 +128,21 @@ def ways(device: str = "cuda:0", side: Length = 4096, iters: Count = 24) -> pd.D
         required=requirements.ways(memory.capacity(where), side),
         promised=("noise_floor",),
     )
+
+
+def _takes(
+    op: str, watch: Stopwatch, calls: Mapping[str, Call], iters: int
+) -> dict[str, tuple[Sample, str]]:
+    """The ways of an operation: what takes a sample, and how in words."""
+    if op == "values":
+        return {name: _sampled(watch, call, "gpu_warm", iters) for name, call in calls.items()}
+    if op == "copy":
+        kinds = zip(NAMED[op], ("gpu_cold", "gpu_warm"), strict=True)
+        return {name: _sampled(watch, calls[op], kind) for name, kind in kinds}
+    takes = {CAREFUL: _sampled(watch, calls[op], "gpu_warm")}
+    for name, (said, take) in LAUNCHING.items():
+        takes[name] = partial(take, watch, calls[op]), said
+    return takes
 
 
 def _sampled(watch: Stopwatch, call: Call, quantity: Quantity, most: int = 1) -> tuple[Sample, str]:
