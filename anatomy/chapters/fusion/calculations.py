@@ -21,6 +21,12 @@ def gate_at_a_copys_rate(copy: float) -> float:
     return 10 * 4 * SIDE**2 / copy
 
 
+@calculation(unit="s", copy="limit:copy")
+def fused_gate_at_a_copys_rate(copy: float) -> float:
+    """Four trips of a tensor of 8192 x 8192 floats, at the bandwidth of a copy."""
+    return 4 * 4 * SIDE**2 / copy
+
+
 @calculation(unit="%", copy="limit:copy", both='fusion.matmuls."a @ b @ c".eager.median_s')
 def between_two_matmuls(copy: float, both: float) -> float:
     """Of the time of a @ b @ c in bf16, what writing and reading the matrix between takes at the

@@ -89,8 +89,7 @@ def counted(table: Sequence[Row]) -> str:
     for op in rows.names(table, "op"):
         pair = rows.select(table, op=op, variants=["eager", "compiled"])
         counts = " → ".join(tables.cell(row, "launched") for row in pair)
-        known = not units.missing(pair[1].get("ratio"))
-        gain = rows.speed_in_words(pair[1]) if known else tables.NONE
+        gain = rows.speed_in_words(pair[1]) if pair[1].get("ratio") else tables.NONE
         trips = _promised(op) if op in KERNELS else tables.NONE
         lines.append([tables.cell(pair[1], "pattern"), tables.code(op), counts, trips, gain])
     heads = ["kind", "pattern", "#kernels", "#trips promise", "compiled it is"]

@@ -46,12 +46,11 @@ def chains(
 
     def made(op: str) -> dict:
         x = torch.rand(requirements.elements(on.cache_bytes, scale), device=where) + 0.5
-        one = formulas.pointwise_bytes(x.numel(), x.element_size())
         calls, exact, moved = {}, {}, {}
         for name, (way, count) in names.items():
             run = _repeated(CHAINS[op], count)
             exact[name] = lambda run=run: run(x.double())
-            moved[name] = one if way == COMPILED else count * one
+            moved[name] = 2 * x.nbytes * (1 if way == COMPILED else count)
             if way == COMPILED:
                 run = torch.compile(run, backend=backend, dynamic=False)
             calls[name] = partial(run, x)

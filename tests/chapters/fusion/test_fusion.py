@@ -138,6 +138,7 @@ def test_without_a_list_of_kernels_no_claim_counts_them(tmp_path, monkeypatch):
 
 def test_the_gate_takes_its_trips():
     assert calculations.gate_at_a_copys_rate(4e12) == pytest.approx(671e-6, rel=1e-2)
+    assert calculations.fused_gate_at_a_copys_rate(4e12) == pytest.approx(268e-6, rel=1e-2)
     # 32 MiB are written and read, of a millisecond
     assert calculations.between_two_matmuls(4e12, both=1e-3) == pytest.approx(0.0168, rel=1e-2)
     assert calculations.long_over_short(long=4e-3, short=2e-3) == 2
