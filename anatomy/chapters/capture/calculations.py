@@ -2,15 +2,10 @@
 
 from anatomy.figures.curriculum.calculations import calculation
 
-LARGE = 'capture.calls."large input"'
+TIMES = {"setup": "compile.setup_s", "eager": "eager.median_s", "compiled": "compile.median_s"}
 
 
-@calculation(
-    unit="calls",
-    setup=f"{LARGE}.compile.setup_s",
-    eager=f"{LARGE}.eager.median_s",
-    compiled=f"{LARGE}.compile.median_s",
-)
+@calculation(unit="calls", **{n: f'capture.calls."large input".{of}' for n, of in TIMES.items()})
 def calls_until_compiling_has_paid(setup: float, eager: float, compiled: float) -> float:
     """Time of compiling and of the first calls, over what each later call saves; to ten."""
     return round(setup / (eager - compiled), -1)

@@ -3,8 +3,9 @@
 import functools
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import util
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
@@ -14,7 +15,6 @@ import torch
 from torch import Tensor
 
 from anatomy.chapters.capture import requirements
-from anatomy.chapters.capture.requirements import ELEMENTS, LARGE
 from anatomy.comparison import compare
 from anatomy.measure import stopwatch_for
 from anatomy.numerics import formats
@@ -26,10 +26,12 @@ from anatomy.table.errors import AnatomyError
 
 # The script that the page shows and the experiments run.
 SCRIPT = Path(__file__).parents[3] / "snippets" / "days" / "day_12" / "ways.py"
-EAGER, COMPILE = "eager", "compile"
-FIRST_CALLS = 3  # TorchScript watches two calls before it fuses
-CODE_ELEMENTS = 100_000  # no multiple of a block, so that the kernel needs its mask
-KERNEL, CALL = "kernel", "call"
+WALL = "step_wall"
+# Of what Inductor writes: the kernel, and the call of it, as in torch 2.11 to 2.13.
+PARTS = {
+    "kernel": r"^(?:def triton_|extern \"C\").*?(?=\s*^''')",
+    "call": r"^ *def call\(.*?return [^\n]*",
+}
 
 
 @experiment(
@@ -44,14 +46,11 @@ def catalogue(device: str = "cuda:0") -> pd.DataFrame:
     """
     where, script = formats.torch_device(device), ways()
     rows = []
-    for name in script.FUNCTIONS:
-        for way in script.WAYS:
-            found = script.tried(name, way, where)
-            error = grid.reason_of(found.error) if found.error else None
-            told = {"op": name, "variant": way, "device": where.type, "outcome": found.outcome}
-            told |= {"failed_at": found.stage, "error": error, "breaks": found.breaks}
-            rows.append(told | {"deprecated": found.deprecated})
-    return grid.with_counts(pd.DataFrame(rows), "breaks")
+    for name, way in product(script.FUNCTIONS, script.WAYS):
+        found = script.tried(name, way, where)
+        told = {"op": name, "variant": way, "device": where.type} | found._asdict()
+        rows.append(told | {"error": found.error and grid.reason_of(found.error)})
+    return pd.DataFrame(rows)
 
 
 @experiment("capture.calls", page="curriculum/day_12.md", files=("snippets/days/day_12/ways.py",))
@@ -69,17 +68,13 @@ def calls(
         way that this torch or this card refuses has a row that says why.
     """
     where = formats.torch_device(device)
+    how = {"iters": iters, "budget_s": budget_s, "settle_cap_s": min(1.0, budget_s)}
+    measure = functools.partial(_timed, where=where, backend=backend, scale=scale, **how)
+    told = {"variants": tuple(ways().WAYS), "quantity": WALL, "where": where}
+    told |= {"foreseen": (RuntimeError,), "promised": ("setup_s",)}
+    told["required"] = requirements.calls(memory.capacity(where), scale)
     with torch.no_grad():
-        return grid.measure_cells(
-            ({"op": op} for op in ELEMENTS),
-            lambda cell: _timed(cell, where, backend, scale, iters, budget_s),
-            variants=tuple(ways().WAYS),
-            quantity="step_wall",
-            where=where,
-            required=requirements.calls(memory.capacity(where), scale),
-            foreseen=(RuntimeError,),
-            promised=("setup_s",),
-        )
+        return grid.measure_cells(({"op": op} for op in requirements.ELEMENTS), measure, **told)
 
 
 # --8<-- [start:gate]
@@ -91,44 +86,36 @@ def gate(x: Tensor):
 # --8<-- [end:gate]
 
 
-def _timed(cell: grid.Cell, where: torch.device, backend, scale, iters, budget_s) -> pd.DataFrame:
+def _timed(cell: grid.Cell, where: torch.device, backend: str, scale: float, **how) -> pd.DataFrame:
     x = torch.randn(requirements.elements(cell["op"], scale), device=where)
-    watch = stopwatch_for(where)
-    captures = dict(ways().WAYS)
-    captures[COMPILE] = lambda function, x: torch.compile(function, backend=backend, dynamic=False)
-    runs: dict[str, Callable] = {}
-    setup_s, notes = {}, {}
+    compiled = functools.partial(torch.compile, backend=backend, dynamic=False)
+    captures = ways().WAYS | {"compile": lambda function, x: compiled(function)}
+    runs, setup_s, notes = {}, {}, {}
     for way, capture in captures.items():
-        made: list[Callable] = []
-
-        def act(made=made, capture=capture) -> None:
-            made.append(capture(gate, x))
-            for _ in range(FIRST_CALLS):
-                made[0](x)
-
         try:
             with without_caches():
-                setup_s[way] = watch.wall([act])
-            runs[way] = made[0]
+                runs[way], setup_s[way] = _set_up(capture, x)
         except Exception as error:  # what a way says against this function costs that way alone
             notes[way] = grid.note_of(error, (Exception,))
             if not notes[way]:
                 raise
-    table = compare(
-        {way: functools.partial(run, x) for way, run in runs.items()},
-        reference=lambda: gate(x.double()),
-        quantity="step_wall",
-        op=cell["op"],
-        **({"bytes": 2 * x.nbytes, "limit": "copy"} if cell["op"] == LARGE else {}),
-        device=where,
-        iters=iters,
-        budget_s=budget_s,
-        settle_cap_s=min(1.0, budget_s),
-    ).table
-    names = table.variant.str.removesuffix(" (again)")
-    setup = [setup_s[name] if name != EAGER else None for name in names]
-    table["setup_s"] = pd.Series(setup, table.index, dtype=object)
-    return grid.with_refused(table, cell, notes, quantity="step_wall", where=where)
+    how |= {"quantity": WALL, "device": where, "bytes": 2 * x.nbytes}
+    table = compare(runs, op=cell["op"], reference=lambda: gate(x.double()), **how).table
+    setup_s.pop("eager", None)  # which captures nothing
+    table["setup_s"] = table.variant.map(setup_s)
+    return grid.with_refused(table, cell, notes, quantity=WALL, where=where)
+
+
+def _set_up(capture: Callable, x: Tensor) -> tuple[Callable, float]:
+    """A call of what a way makes of `gate`; the seconds of capturing it and of the first calls."""
+    watch = stopwatch_for(x.device)
+    watch.drain()
+    begun = watch.now()
+    call = functools.partial(capture(gate, x), x)
+    for _ in range(3):  # TorchScript watches two calls before it fuses
+        call()
+    watch.drain()
+    return call, watch.now() - begun
 
 
 @experiment("capture.code", page="curriculum/day_12.md")
@@ -140,30 +127,20 @@ def code(device: str = "cuda:0") -> pd.DataFrame:
     where = formats.torch_device(device)
     from torch._inductor.utils import get_code  # which compiles nothing of what was written
 
-    x = torch.randn(CODE_ELEMENTS, device=where)
-    told = {"op": "x.cos().cos()", "device": where.type}
+    x = torch.randn(100_000, device=where)  # no multiple of a block, so that it needs a mask
     compiled = torch.compile(lambda x: x.cos().cos(), dynamic=False)
-
-    def act() -> dict[str, str]:
-        return parts("\n".join(get_code(compiled, x)))
-
     with torch.no_grad(), without_caches():
-        found, why = grid.attempt(act, where, (Exception,))
-    rows = [{"variant": part, "generated": (found or {}).get(part)} for part in (KERNEL, CALL)]
-    return pd.DataFrame([told | row | {"note": why or None} for row in rows])
+        found, why = grid.attempt(lambda: parts(get_code(compiled, x)), where, (Exception,))
+    table = pd.DataFrame((found or dict.fromkeys(PARTS)).items(), columns=["variant", "generated"])
+    return table.assign(op="x.cos().cos()", device=where.type, note=why or None)
 
 
-def parts(written: str) -> dict[str, str]:
-    """The kernel and the call of it, of what Inductor wrote; AnatomyError where they are not there
-    as they were in torch 2.11 to 2.13."""
-    plain = re.sub(r"(?m)^\s*(?:#|//).*\n", "", written)
-    patterns = {
-        KERNEL: r"^(?:def triton_|extern \"C\").*?(?=\s*^''')",
-        CALL: r"^ *def call\(.*?return [^\n]*",
-    }
-    found = {part: re.search(like, plain, re.M | re.S) for part, like in patterns.items()}
+def parts(written: Sequence[str]) -> dict[str, str]:
+    """The `PARTS` of what Inductor wrote; AnatomyError where one is not there as it was."""
+    plain = re.sub(r"(?m)^\s*(?:#|//).*\n", "", "\n".join(written))
+    found = {part: re.search(like, plain, re.M | re.S) for part, like in PARTS.items()}
     if lacking := [part for part, each in found.items() if each is None]:
-        raise AnatomyError(f"Inductor's code has no {lacking[0]}: mend `parts` for this torch.")
+        raise AnatomyError(f"Inductor's code has no {lacking[0]}: mend `PARTS` for this torch.")
     return {part: textwrap.dedent(each[0]) for part, each in found.items()}
 
 

@@ -2,36 +2,31 @@
 
 from collections.abc import Iterable
 
-from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
-from anatomy.claims.table import Table, known, over_control
+from anatomy.claims import Case, Cases, Finding, Measured, Need, answer, claim
+from anatomy.claims.table import Table, judged, known, over_control
 from anatomy.judge.rows import Row
 
 CATALOGUE, CALLS, CODE = (Need(f"capture.{name}") for name in ("catalogue", "calls", "code"))
-TRACE, SCRIPT, FX, EXPORT, COMPILE = (
-    *("jit.trace", "jit.script", "fx.symbolic_trace"), "export", "compile",
-)  # fmt: skip
+TRACE, SCRIPT = "jit.trace", "jit.script"
 ON_DATA = ("if on a tensor", "while on a tensor")
-BRANCHES = (*ON_DATA, "if on a shape")
 RIGHT = ("right", "graph break", "left to Python")
 SMALL, LARGE = "small input", "large input"
-NEARLY = 1.05  # as fast, to who waits for it
 # What each language calls what the code of x.cos().cos() does.
 READS, WRITES, COSINES = ("tl.load(", "loadu("), (".store(",), ("cos(",)
 
 
-def _judged(rows: Iterable[Row], outcomes: tuple[str, ...]) -> Cases:
-    cases = Cases()
-    for row in rows:
-        with cases.at(function=row["op"]) as case:
-            case(row["outcome"] in outcomes, said=f"{row['op']} {row['outcome']}")
-    return cases
+def _among(outcomes: tuple[str, ...], rows: Iterable[Row]) -> Cases:
+    """Whether what became of each function is one of the outcomes."""
+    each = ((row["op"], row["outcome"]) for row in rows)
+    return Cases(Case({"function": op}, it in outcomes, said=f"{op} {it}") for op, it in each)
 
 
 @claim(CATALOGUE)
 def trace_bakes_branches(catalogue: Table) -> Finding:
     """Of three functions with a branch or a loop jit.trace returns a wrong answer for an input that
     goes another way than the example."""
-    cases = _judged(catalogue.select(variant=TRACE, op=BRANCHES), ("wrong answer",))
+    branches = (*ON_DATA, "if on a shape")
+    cases = _among(("wrong answer",), catalogue.select(variant=TRACE, op=branches))
     return cases.finding(f"Traced: {cases.said()}.")
 
 
@@ -43,10 +38,10 @@ def jit_is_an_option(catalogue: Table) -> Finding:
     for way in (TRACE, SCRIPT):
         rows = catalogue.select(variant=way)
         right = sum(row["outcome"] in RIGHT for row in rows)
+        old = any(row["deprecated"] for row in rows)
         with cases.at(asked="whether it works", way=way) as case:
             case(right > 0, said=f"{way} is right on {right} of {len(rows)}")
         with cases.at(asked="whether it is kept up", way=way) as case:
-            old = any(row["deprecated"] for row in rows)
             case(not old, said=f"{way} {'warns' if old else 'does not warn'} that it is deprecated")
     return cases.finding(f"{cases.said()}.")
 
@@ -57,7 +52,7 @@ def compile_is_never_wrong(catalogue: Table) -> Finding:
 
     Of every function of the catalogue, compiled, both answers are right, and so is what it
     prints."""
-    cases = _judged(catalogue.select(variant=COMPILE), RIGHT)
+    cases = _among(RIGHT, catalogue.select(variant="compile"))
     return cases.finding(f"Compiled: {cases.said()}.")
 
 
@@ -66,7 +61,7 @@ def export_refuses_branches(catalogue: Table) -> Finding:
     """torch.export refuses a branch on data instead of guessing it.
 
     An if and a while on a tensor's value each raise an error when they are exported."""
-    cases = _judged(catalogue.select(variant=EXPORT, op=ON_DATA), ("error",))
+    cases = _among(("error",), catalogue.select(variant="export", op=ON_DATA))
     return cases.finding(f"Exported: {cases.said()}.")
 
 
@@ -75,12 +70,9 @@ def a_graph_alone_saves_nothing(calls: Table) -> Finding:
     """A graph that is captured and not compiled runs no faster than eager.
 
     On a large input fx and export take at least 0.95 of the time of eager."""
-    cases = Cases()
-    for way in (FX, EXPORT):
-        with cases.at(way=way) as case:
-            ratio = over_control(calls.row(way, op=LARGE))
-            case(ratio.at_least(1 / NEARLY), ratio, f"{way} {ratio.text}")
-    return cases.finding(f"Over eager: {cases.said()}.")
+    rows = [({"way": way}, calls.row(way, op=LARGE)) for way in ("fx.symbolic_trace", "export")]
+    cases = judged(rows, lambda ratio: ratio.at_least(0.95))
+    return cases.finding(f"Over eager: {cases.spans('way')}.")
 
 
 @claim(CALLS, topic="graph capture")
@@ -88,7 +80,7 @@ def compiling_halves_a_large_call(calls: Table) -> Finding:
     """On a large input the compiled function is at least twice as fast as the eager one.
 
     Six operations on each element, in one kernel in place of six."""
-    ratio = over_control(calls.row(COMPILE, op=LARGE))
+    ratio = over_control(calls.row("compile", op=LARGE))
     return answer(ratio.at_most(0.5), f"Compiled over eager: {ratio.text}.", ratio)
 
 
@@ -97,7 +89,7 @@ def small_calls_gain_too(calls: Table) -> Finding:
     """On a small input, too, the compiled function is faster than the eager one.
 
     A thousand elements, where the host is what both wait for."""
-    ratio = over_control(calls.row(COMPILE, op=SMALL))
+    ratio = over_control(calls.row("compile", op=SMALL))
     return answer(ratio.says("faster"), f"Compiled over eager: {ratio.text}.", ratio)
 
 

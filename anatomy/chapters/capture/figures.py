@@ -1,56 +1,44 @@
 """What each way keeps of a function, which functions it gets right, and code line by line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import groupby
-from typing import NamedTuple
 
 from anatomy.figures import tables
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import BAD, GOOD, LINE, MUTED, QUIET, Canvas
+from anatomy.figures.diagrams.canvas import BAD, GOOD, MUTED, QUIET, Canvas
 from anatomy.figures.framing import drawn_from
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
 
-BRANCH = "if on a tensor"
-# Outcome -> a word for it in a narrow column, and the verdict whose tone and mark it has.
+# Outcome -> its mark, its tone, and a word for it in a narrow column. An error has a mark of its
+# own: a question mark says of verdicts that they are open.
 CHIPS = {
-    "right": ("right", "holds"),
-    "graph break": ("break", "holds in part"),
-    "left to Python": ("Python", "holds in part"),
-    "wrong answer": ("wrong", "fails"),
-    "print lost": ("no print", "fails"),
-    "error": ("error", "inconclusive"),
+    "right": ("✓", "better", "right"),
+    "graph break": ("◐", "mixed", "break"),
+    "left to Python": ("◐", "mixed", "Python"),
+    "wrong answer": ("✗", "worse", "wrong"),
+    "print lost": ("✗", "worse", "no print"),
+    "error": ("■", "open", "error"),
 }
-STOPPED = "■"  # the mark of an error: a question mark says of verdicts that they are open
-LANE, BOX = 58.0, 24.0  # pixels: of a way, and of a piece of its graph
-
-
-class Kept(NamedTuple):
-    """What a way makes of `if x.sum() > 0: return x * 2`, else `x - 1`: pieces of a graph, of which
-    those of one number are one graph, and None is Python's part; and how it comes about."""
-
-    pieces: tuple[tuple[str, int | None], ...]
-    how: str
-
-
-SUM, IF, YES, NO = "x.sum() > 0", "if", "x * 2", "x - 1"
+# What a way makes of `if x.sum() > 0: return x * 2`, else `x - 1`: of each piece the number of the
+# graph that holds it, P where it is left to Python, and - where it is lost; and how that comes.
+PIECES = "x.sum() > 0", "if", "x * 2", "x - 1"
 KEPT = {
-    "eager": Kept(((SUM, None), (IF, None), (YES, None), (NO, None)), "no graph: Python decides"),
-    "jit.trace": Kept(((SUM, 1), (YES, 1)), "what the example did, without the if"),
-    "jit.script": Kept(((SUM, 1), (IF, 1), (YES, 1), (NO, 1)), "the source, parsed: both branches"),
-    "fx.symbolic_trace": Kept((), "a stand-in for x has no value to decide the if by"),
-    "export": Kept((), "one graph for every input: the if would need two"),
-    "compile": Kept(((SUM, 1), (IF, None), (YES, 2), (NO, 3)), "pieces, and Python between them"),
+    "eager": ("PPPP", "no graph: Python decides"),
+    "jit.trace": ("1-1-", "what the example did, without the if"),
+    "jit.script": ("1111", "the source, parsed: both branches"),
+    "fx.symbolic_trace": ("----", "a stand-in for x has no value to decide the if by"),
+    "export": ("----", "one graph for every input: the if would need two"),
+    "compile": ("1P23", "pieces, and Python between them"),
 }
 
 
 @drawn_from("capture.catalogue")
 def kept(table: Sequence[Row]) -> str:
     """What each way keeps of a function with a branch, and what the recording says came of it."""
-    said = {row["variant"]: _said(row) for row in rows.select(table, op=BRANCH)}
-    label = "; ".join(f"{way}: {KEPT[way].how}: {said[way]}" for way in KEPT)
+    said = {row["variant"]: _said(row) for row in rows.select(table, op="if on a tensor")}
+    label = "; ".join(f"{way}: {how}: {said[way]}" for way, (_, how) in KEPT.items())
     return canvas.both(lambda sheet: _lanes(sheet, said), f"What each way keeps. {label}.")
 
 
@@ -58,63 +46,45 @@ def _said(row: Row) -> str:
     return f"{row['outcome']} at {row['failed_at']}" if row.get("failed_at") else row["outcome"]
 
 
-def _lanes(sheet: Canvas, said: dict[str, str]) -> None:
-    desk = sheet.width > 500
-    top = 0.0
-    for way, (pieces, how) in KEPT.items():
-        outcome = said[way]
-        good = outcome.startswith(("right", "graph break", "left to Python"))
+def _lanes(sheet: Canvas, said: Mapping[str, str]) -> None:
+    """A lane for each way: pieces, those of a graph in one box."""
+    wide, top = sheet.width / len(PIECES), 0.0
+    for way, (graphs, how) in KEPT.items():
+        tone = GOOD if said[way].startswith(("right", "graph break", "left to Python")) else BAD
         sheet.words(1, top + 14, way, bold=True, code=True)
-        sheet.words(sheet.width - 1, top + 14, outcome, bold=True, anchor="end",
-                    colour=GOOD if good else BAD)  # fmt: skip
-        x = _pieces(sheet, pieces, top + 22)
-        beside = desk or not pieces
-        sheet.words(x if beside else 1, top + (38 if beside else 62), how, colour=MUTED, size=11)
-        top += LANE if beside else LANE + 20
-
-
-def _pieces(sheet: Canvas, pieces: tuple[tuple[str, int | None], ...], y: float) -> float:
-    """Boxes, those of a graph in a frame; returns where they end."""
-    x = 1.0
-    for graph, several in groupby(pieces, key=lambda piece: piece[1]):
-        begun = x
-        for text, _ in several:
-            wide = canvas.wide(text, 11.5, code=True) + 14
-            tone = QUIET if graph is None else GOOD
-            sheet.box(x, y, wide, BOX, fill=tone, opacity=0.25, edge=LINE)
-            sheet.words(x + wide / 2, y + 16, text, anchor="middle", code=True, size=11.5)
-            x += wide + 3
-        if graph is not None:
-            sheet.box(begun, y, x - 3 - begun, BOX, edge=GOOD)
-        x += 9
-    return x
+        sheet.words(sheet.width - 1, top + 14, said[way], bold=True, anchor="end", colour=tone)
+        for graph in filter(graphs.count, "P123"):
+            first, end = graphs.find(graph), graphs.rfind(graph) + 1
+            fill = QUIET if graph == "P" else GOOD
+            sheet.box(first * wide, top + 22, (end - first) * wide - 6, 24, fill=fill, opacity=0.3)
+        for place, piece in enumerate(PIECES):
+            if graphs[place] != "-":
+                x = (place + 0.5) * wide - 2
+                sheet.words(x, top + 38, piece, anchor="middle", code=True, size=11)
+        top += 62 if graphs.strip("-") else 32
+        sheet.words(1, top, how, colour=MUTED, size=11)
+        top += 14
 
 
 @drawn_from("capture.catalogue")
 def outcomes(table: Sequence[Row]) -> str:
     """Functions down, ways across, and what became of each; errors on hover."""
-    lines = [
-        [tables.code(op), *(_chip(row) for row in rows.select(table, op=op))]
-        for op in rows.names(table, "op")
-    ]
-    ways = (way.partition(".symbolic")[0] for way in rows.names(table, "variant"))
-    label = "What each way makes of each function"
-    return tables.listed(["function", *ways], lines, label, "outcomes")
+    ops, ways = rows.names(table, "op"), rows.names(table, "variant")
+    lines = [[tables.code(op), *map(_chip, rows.select(table, op=op))] for op in ops]
+    heads = ["function", *(way.partition(".symbolic")[0] for way in ways)]
+    return tables.listed(heads, lines, "What each way makes of each function")
 
 
 def _chip(row: Row) -> str:
-    word, like = CHIPS[row["outcome"]]
-    mark, kind = tables.CHIPS[like]
-    mark = STOPPED if word == "error" else mark
-    told = ": ".join(filter(None, (_said(row), row.get("error"))))
+    mark, tone, word = CHIPS[row["outcome"]]
+    told = escape(": ".join(filter(None, (_said(row), row.get("error")))))
     inside = f'<span class="mark" aria-hidden="true">{mark}</span>{word}'
-    return f'<span class="chip {kind}" title="{escape(told)}">{inside}</span>'
+    return f'<span class="chip {tone}" title="{told}">{inside}</span>'
 
 
 # What a line of the code is explained by; the first that fits. Triton's and C++'s.
 NOTES = {
-    r"def triton_|void +kernel": "What is in it, as a name: `poi` is pointwise, `red` and `per` "
-    "are reductions. Then come the operations, each kind once.",
+    r"def triton_|void +kernel": "`poi` is pointwise, `red` a reduction; then each operation once.",
     r"xnumel = ": "The size, as a constant: this kernel is for this shape.",
     r"tl\.program_id": "Where this program's block begins.",
     r"tl\.arange": "The numbers of its elements, all at once.",
@@ -122,8 +92,7 @@ NOTES = {
     r"tl\.load|loadu": "A read from memory, into registers.",
     r"cos\(": "A cosine of a register, into a register. No memory.",
     r"tl\.store|\.store\(": "A write to memory.",
-    r"omp parallel": "Threads of the CPU, which share the loop.",
-    r"for\(": "A step of the loop takes a whole vector register.",
+    r"for\(": "Threads of the CPU share the loop; a step takes a whole vector register.",
     r"def call": "The wrapper. Python runs it at every call, once the guards have passed.",
     r"args\.clear": "The inputs are let go as soon as nobody needs them.",
     r"assert_size_stride": "Shape and strides must be those that it was compiled for.",
@@ -139,8 +108,7 @@ def annotated(table: Sequence[Row], part: str) -> str:
     """The code that the compiler wrote, under a line what it says: `kernel`, or the `call`."""
     (row,) = rows.select(table, variants=[part])
     lines = [[_line(text)] for text in row["generated"].splitlines()]
-    label = f"Generated code, the {part}"
-    return tables.listed(["the code, and what it says"], lines, label, "annotated")
+    return tables.listed(["the code, and what it says"], lines, f"Generated code, the {part}")
 
 
 def explained(line: str) -> str:

@@ -10,10 +10,9 @@ def long_over_short(long: float, short: float) -> float:
 
 
 for _op, _long in (("multiplications", 32), ("cosines", 2), ("cosines", 32)):
+    _name = f"fused-{_op}-{_long}-over-1"
     _of = 'fusion.chains.{}."compiled, {}".median_s'.format
-    calculation(f"fused-{_op}-{_long}-over-1", unit="x", long=_of(_op, _long), short=_of(_op, 1))(
-        long_over_short
-    )
+    calculation(_name, unit="x", long=_of(_op, _long), short=_of(_op, 1))(long_over_short)
 
 
 @calculation(unit="s", copy="limit:copy")

@@ -1,35 +1,28 @@
 """What is said of operator fusion, put to chains, patterns and matmuls."""
 
 from anatomy.claims import Cases, Finding, Measured, Need, answer, claim
-from anatomy.claims.table import Table, known, over_control, speed_up, trusted
+from anatomy.claims.table import Table, judged, known, over_control, speed_up, trusted
 from anatomy.judge.rows import Row
 
 CHAINS, PATTERNS, MATMULS = (Need(f"fusion.{name}") for name in ("chains", "patterns", "matmuls"))
 ATTENTION = Need("attention.backends")
 EAGER, COMPILED, TEMPLATE = "eager", "compiled", "Triton template"
-EPILOGUE, PROLOGUE, PAIR = "relu(a @ b + bias)", "a @ int8.to(bf16)", "a @ b @ c"
-ROWS = ("softmax by hand", "x / x.sum(-1)")
-UNSHARED = ("x.sin(), y.cos()", "x.sin(), y.cos(), 1024 elements, combo kernels")
-WHOLE = ("x / x.sum()", "x / x.sum(), 1024 elements")
+SOFTMAX, BY_ROWS, BY_ALL = "softmax by hand", "x / x.sum(-1)", "x / x.sum()"
 FULL, VECTORS = "gate, full w and b", "gate, vectors"
-NO_LIST = "no kernels were listed: that takes CUPTI, and a GPU"
-NEARLY = 1.05  # as fast, to who waits for it
-FREE = 1.1  # what an operation may add to a chain and still be called free
 
 
 def kernels(row: Row) -> Measured:
     """Kernels that one call launches."""
-    return Measured.counted(known(trusted(row), "launched", NO_LIST), "count")
+    why = "no kernels were listed: that takes CUPTI, and a GPU"
+    return Measured.counted(known(trusted(row), "launched", why), "count")
 
 
-def _several(patterns: Table, *ops: str, also: tuple[Row, ...] = ()) -> Finding:
-    """Whether each pattern is more than one kernel, compiled; and what `also` is."""
-    cases = Cases()
-    for row in (*(patterns.row(COMPILED, op=op) for op in ops), *also):
-        with cases.at(pattern=row["op"]) as case:
-            count = kernels(row)
-            case(count.value > 1, count, f"{row['op']} {count.text}")
-    return cases.finding(f"Kernels, compiled: {cases.said()}.")
+def _several(patterns: Table, *ops: str, also=()) -> Finding:
+    """Whether each pattern is more than one kernel, compiled, and what `also` is."""
+    rows = [*patterns.select(variant=COMPILED, op=ops), *also]
+    each = (({"pattern": row["op"]}, row) for row in rows)
+    cases = judged(each, lambda count: count.value > 1, kernels)
+    return cases.finding(f"Kernels, compiled: {cases.spans('pattern')}.")
 
 
 # ---- Chains.
@@ -41,7 +34,7 @@ def a_fused_chain_is_one_trip(chains: Table) -> Finding:
 
     Within a tenth, on a tensor that no cache holds."""
     ratio = chains.ratio("compiled, 32", "compiled, 1", op="multiplications")
-    return answer(ratio.at_most(FREE), f"32 over 1, compiled: {ratio.text}.", ratio)
+    return answer(ratio.at_most(1.1), f"32 over 1, compiled: {ratio.text}.", ratio)
 
 
 @claim(CHAINS, topic="fusion")
@@ -59,7 +52,7 @@ def the_second_cosine_is_free(chains: Table) -> Finding:
 
     Two cosines take at most a twentieth longer than one, in one kernel each."""
     ratio = chains.ratio("compiled, 2", "compiled, 1", op="cosines")
-    return answer(ratio.at_most(NEARLY), f"Two over one, compiled: {ratio.text}.", ratio)
+    return answer(ratio.at_most(1.05), f"Two over one, compiled: {ratio.text}.", ratio)
 
 
 @claim(CHAINS, topic="fusion")
@@ -85,28 +78,29 @@ def pointwise_needs_same_shapes(patterns: Table) -> Finding:
 def other_consumers_never_fuse(patterns: Table, matmuls: Table) -> Finding:
     """A sum that takes squares, the sums of a softmax, and a matmul that takes a conversion are
     more than one kernel each."""
-    also = (matmuls.row(TEMPLATE, op=PROLOGUE),)
-    return _several(patterns, "(x * x).sum(-1)", ROWS[0], also=also)
+    also = matmuls.select(variant=TEMPLATE, op="a @ int8.to(bf16)")
+    return _several(patterns, "(x * x).sum(-1)", SOFTMAX, also=also)
 
 
 @claim(PATTERNS)
 def nothing_shared_never_fuses(patterns: Table) -> Finding:
     """A sine and a cosine of different tensors are two kernels, large ones by default and small
     ones with the option combo_kernels."""
-    return _several(patterns, *UNSHARED)
+    ops = "x.sin(), y.cos()", "x.sin(), y.cos(), 1024 elements, combo kernels"
+    return _several(patterns, *ops)
 
 
 @claim(PATTERNS)
 def reductions_come_first(patterns: Table) -> Finding:
     """A softmax, and a division by the sum of a row or of all, are more than one kernel."""
-    return _several(patterns, *ROWS, WHOLE[0])
+    return _several(patterns, SOFTMAX, BY_ROWS, BY_ALL)
 
 
 @claim(PATTERNS)
 def softmax_like_is_two_kernels(patterns: Table) -> Finding:
     """A division by the sum of all elements, of many and of 1024, and by that of a row, is more
     than one kernel."""
-    return _several(patterns, *WHOLE, ROWS[1])
+    return _several(patterns, BY_ALL, f"{BY_ALL}, 1024 elements", BY_ROWS)
 
 
 @claim(PATTERNS, topic="fusion")
@@ -123,7 +117,7 @@ def templates_take_epilogues(matmuls: Table) -> Finding:
     """A matmul of Inductor's own takes the bias and the ReLU behind it into its kernel.
 
     One kernel, of relu(a @ b + bias) with a Triton template."""
-    count = kernels(matmuls.row(TEMPLATE, op=EPILOGUE))
+    count = kernels(matmuls.row(TEMPLATE, op="relu(a @ b + bias)"))
     return answer(count.value == 1, f"With a template: {count.text}.", count)
 
 
@@ -141,23 +135,23 @@ def chain_moves_40n(patterns: Table) -> Finding:
 @claim(PATTERNS)
 def fusion_saves_60_percent(patterns: Table) -> Finding:
     """Of the chain's time, with w and b of full size and as vectors, within a tenth."""
-    cases = Cases()
-    for op in (FULL, VECTORS):
-        with cases.at(chain=op) as case:
-            left = over_control(patterns.row(COMPILED, op=op))
-            ends = 1 - left.value, 1 - left.high, 1 - left.low
-            saved = Measured(*ends, "share", floor=left.floor, exact=left.exact)
-            case(saved.near(0.6), saved, f"{op} {saved.text}")
-    return cases.finding(f"Time saved: {cases.said()}.")
+    rows = [({"chain": op}, patterns.row(COMPILED, op=op)) for op in (FULL, VECTORS)]
+    cases = judged(rows, lambda share: share.near(0.6), _saved)
+    return cases.finding(f"Time saved: {cases.spans('chain')}.")
+
+
+def _saved(row: Row) -> Measured:
+    left = over_control(row)
+    ends = 1 - left.value, 1 - left.high, 1 - left.low
+    return Measured(*ends, "share", floor=left.floor, exact=left.exact)
 
 
 @claim(PATTERNS)
 def four_launches_become_one(patterns: Table) -> Finding:
     """The chain launches four kernels eager and one compiled."""
-    eager, fused = (kernels(patterns.row(way, op=FULL)) for way in (EAGER, COMPILED))
-    seen = f"{eager.text} eager, {fused.text} compiled."
-    found = Measured.counted(eager.value / fused.value)
-    return answer((eager.value, fused.value) == (4, 1), seen, found)
+    eager, fused = (kernels(patterns.row(way, op=FULL)).value for way in (EAGER, COMPILED))
+    seen = f"{eager:.0f} eager, {fused:.0f} compiled."
+    return answer((eager, fused) == (4, 1), seen, Measured.counted(eager / fused))
 
 
 @claim(PATTERNS)
@@ -173,10 +167,9 @@ def fusion_changes_numbers(patterns: Table) -> Finding:
     cases = Cases()
     for op in patterns.distinct("op"):
         with cases.at(pattern=op) as case:
-            errors = [trusted(patterns.row(way, op=op))["error"] for way in (EAGER, COMPILED)]
-            case(errors[0] != errors[1], said=op if errors[0] != errors[1] else "")
-    seen = f"The errors differ in {cases.true} of {len(cases.measurable)} patterns"
-    return cases.finding(f"{seen}: {cases.said()}." if cases.true else f"{seen}.")
+            eager, fused = (trusted(patterns.row(way, op=op)) for way in (EAGER, COMPILED))
+            case(eager["error"] != fused["error"])
+    return cases.finding(f"The errors differ in {cases.true} of {len(cases.measurable)} patterns.")
 
 
 # ---- Where it does not help.
@@ -186,12 +179,7 @@ def fusion_changes_numbers(patterns: Table) -> Finding:
 def fusing_products_rarely_helps(matmuls: Table, attention: Table) -> Finding:
     """Compiled, two large matmuls take at least 0.95 of their eager time; and attention, two
     matmuls with a softmax between them, is not faster as one kernel."""
-    cases = Cases()
-    with cases.at(which="a @ b @ c") as case:
-        ratio = over_control(matmuls.row(COMPILED, op=PAIR))
-        case(ratio.at_least(1 / NEARLY), ratio, f"two matmuls {ratio.text}")
-    op = "forward N=8192"
-    with cases.at(which="attention") as case:
-        ratio = attention.ratio("flash", "manual", op=op)
-        case(ratio.at_least(1 / NEARLY), ratio, f"attention over 8192 tokens {ratio.text}")
-    return cases.finding(f"Fused over unfused: {cases.said()}.")
+    rows = (matmuls.row(COMPILED, op="a @ b @ c"), attention.row("flash", op="forward N=8192"))
+    which = ({"which": "a @ b @ c"}, {"which": "attention over 8192 tokens"})
+    cases = judged(zip(which, rows, strict=True), lambda ratio: ratio.at_least(0.95))
+    return cases.finding(f"Fused over unfused: {cases.spans('which')}.")

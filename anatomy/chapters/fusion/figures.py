@@ -1,7 +1,6 @@
 """Kinds of fusion as trips through memory, eager and compiled, and the kernels of all patterns."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from anatomy.figures import framing, tables
 from anatomy.figures.diagrams import canvas
@@ -9,139 +8,76 @@ from anatomy.figures.diagrams.canvas import BAD, GOOD, Canvas
 from anatomy.figures.diagrams.trips import LEFT, Kernel, panel
 from anatomy.judge import rows
 from anatomy.judge.rows import Row
-from anatomy.record.showing import current
 from anatomy.table import units
 from anatomy.table.errors import lookup
 
-EAGER, COMPILED, TEMPLATE = "eager", "compiled", "Triton template"
-# Kernels that are a matmul and no more, and what has two of them and nothing else.
-MATMULS, TWO_MATMULS = ("a @ b", "a @ w"), "a @ b @ c"
-NAMED = 58.0  # pixels: a kernel beside a matmul is no narrower, so that its name fits
-Kernels = tuple[Kernel, ...]
-APART = Kernel("sum", ("x",), ()), Kernel("x / s", ("x",), ("y",))
-# Pattern -> its kernels eager, and what the compiler may have made of it. Of these the one is drawn
-# that has as many kernels as were recorded.
-DRAWN: dict[str, tuple[Kernels, tuple[Kernels, ...]]] = {
-    "x.cos().cos()": (
-        (Kernel("cos", ("x",), ("t",)), Kernel("cos", ("t",), ("y",))),
-        ((Kernel("cos, cos", ("x",), ("y",)),),),
-    ),
-    "x.sin(), x.cos()": (
-        (Kernel("sin", ("x",), ("s",)), Kernel("cos", ("x",), ("c",))),
-        ((Kernel("sin, cos", ("x",), ("s", "c")),),),
-    ),
-    "(x * x).sum(-1)": (
-        (Kernel("x * x", ("x",), ("t",)), Kernel("sum", ("t",), ())),
-        ((Kernel("x * x, sum", ("x",), ()),),),
-    ),
-    "x / x.sum()": (APART, (APART, (Kernel("sums", ("x",), ()), Kernel("sum", (), ()), APART[1]))),
+# Pattern -> its kernels eager, then where all that may share a kernel does, then what else it may
+# be; each kernel with the large tensors that it reads > writes, a letter for each. None of patterns
+# that wait for launches. A row, a column and the sums of rows are too few to count.
+KERNELS = {
+    "x.cos().cos()": ("cos x>t | cos t>y", "cos, cos x>y"),
+    "x.sin(), x.cos()": ("sin x>s | cos x>c", "sin, cos x>sc"),
+    "x.sin(), y.cos()": ("sin x>s | cos y>c", "sin x>s | cos y>c"),
+    "x * row + column": ("x * row x>t | + column t>y", "x * row + column x>y"),
+    "x[order].sin()": ("x[order] x>t | sin t>y", "x[order].sin() x>y"),
+    "(x * x).sum(-1)": ("x * x x>t | sum t>", "x * x, sum x>"),
+    "softmax by hand": ("max x> | - x>d | exp d>e | sum e> | / e>y", "softmax x>y"),
+    "x / x.sum(-1)": ("sum x> | x / s x>y", "sum, x / s x>y"),
+    "x / x.sum()": ("sum x> | x / s x>y", "sum x> | x / s x>y", "sums x> | sum > | x / s x>y"),
+    "gate, full w and b": ("* xw>t | + tb>u | relu u>v | sigmoid v>y", "gate xwb>y"),
+    "gate, vectors": ("* x>t | + t>u | relu u>v | sigmoid v>y", "gate x>y"),
     "relu(a @ b + bias)": (
-        (Kernel("a @ b", ("a", "b"), ("p",)), Kernel("+ bias", ("p",), ("q",)),
-         Kernel("relu", ("q",), ("y",))),
-        ((Kernel("@, +, relu", ("a", "b"), ("y",)),),
-         (Kernel("a @ b", ("a", "b"), ("p",)), Kernel("+, relu", ("p",), ("y",)))),
-    ),
-    "a @ int8.to(bf16)": (
-        (Kernel("to(bf16)", ("w8",), ("w",)), Kernel("a @ w", ("a", "w"), ("y",))),
-        ((Kernel("to, @", ("a", "w8"), ("y",)),),
-         (Kernel("to(bf16)", ("w8",), ("w",)), Kernel("a @ w", ("a", "w"), ("y",)))),
+        "a @ b ab>p | + bias p>q | relu q>y", "@, +, relu ab>y", "a @ b ab>p | +, relu p>y"
     ),
 }  # fmt: skip
 
 
-FEW = ", 1024 elements"
-# Trips of the large tensor, eager and where all that may share a kernel does; none of those that
-# wait for launches. A row, a column and the sums of rows are too few to count.
-TRIPS = {
-    "x.cos().cos()": (4, 2),
-    "x.sin(), x.cos()": (4, 3),
-    "x.sin(), y.cos()": (4, 4),
-    "x * row + column": (4, 2),
-    "x[order].sin()": (4, 2),
-    "(x * x).sum(-1)": (3, 1),
-    "softmax by hand": (8, 2),
-    "x / x.sum(-1)": (3, 2),
-    "x / x.sum()": (3, 3),
-    "gate, full w and b": (10, 4),
-    "gate, vectors": (8, 2),
-}
+def kernels_of(op: str) -> list[list[Kernel]]:
+    """What a pattern may be, as in `KERNELS`."""
+    ways = lookup("drawn pattern", op, KERNELS)
+    return [[_kernel(each) for each in way.split(" | ")] for way in ways]
 
 
-class Told(NamedTuple):
-    """One way to run a pattern: its kernels as drawn, none where they are others, in words, and its
-    time in seconds, none where it is not known."""
-
-    kernels: Kernels
-    said: str
-    time: float | None = None
+def _kernel(text: str) -> Kernel:
+    does, _, moved = text.rpartition(" ")
+    return Kernel(does, *moved.split(">"))
 
 
-def fused(*ops: str, experiment: str = "fusion.patterns", caption: str | None = None) -> str:
-    """Each pattern eager and fused, as trips of tensors, with the kernels and times recorded. The
-    kernels of each way are together as wide as its time.
+@framing.drawn_from()
+def fused(table: Sequence[Row], *ops: str) -> str:
+    """Each pattern in its ways as trips of tensors, with the kernels and times recorded. Kernels
+    are as wide as they have trips.
 
-        fused("x.cos().cos()", "x.sin(), x.cos()")
-
-    In a row a matmul is as wide as half of two, all others share the rest; without one, by trips.
+        fused("fusion.patterns", "x.cos().cos()", "x.sin(), x.cos()")
 
     Args:
-        ops: Patterns of `DRAWN` in the experiment.
+        ops: Patterns of `KERNELS` in the experiment.
     """
-    found = current().find(experiment)
-    ways = (EAGER, COMPILED, *([TEMPLATE] if experiment == "fusion.matmuls" else []))
-    for op in ops:
-        lookup("drawn pattern", op, DRAWN)
-
-    def draw() -> str:
-        table = found.recording.rows
-        told = {op: [_told(table, op, way) for way in ways] for op in ops}
-        two = rows.select(table, op=TWO_MATMULS, variants=[EAGER]) if TEMPLATE in ways else []
-        matmul_s = (two[0].get("median_s") or 0.0) / 2 if two else 0.0
-        label = "; ".join(
-            f"{op}: {', '.join(each.said for each in ways)}" for op, ways in told.items()
-        )
-        return canvas.both(
-            lambda sheet: _panels(sheet, told, matmul_s), f"Trips to memory. {label}."
-        )
-
-    return framing.exhibit(found, caption, draw)
+    once = [row for row in table if row["role"] != "again"]
+    shown = {op: rows.select(once, op=op) for op in ops}
+    label = "; ".join(f"{op}: {', '.join(map(_said, ways))}" for op, ways in shown.items())
+    return canvas.both(lambda sheet: _panels(sheet, shown), f"Trips to memory. {label}.")
 
 
-def _told(table: Sequence[Row], op: str, way: str) -> Told:
-    row = rows.select(table, op=op, variants=[way])[0]
+def _said(row: Row) -> str:
     if units.missing(row.get("median_s")) or units.missing(row.get("launched")):
-        return Told((), f"{way}: {row.get('note') or 'not measured with its kernels listed'}")
-    count, (eager, others) = int(row["launched"]), DRAWN[op]
-    known = {len(kernels): kernels for kernels in ([eager] if way == EAGER else others)}
-    said = f"{way}: {count} kernel{'s' * (count != 1)}, {units.seconds(row['median_s'])}"
-    return Told(known.get(count, ()), said, row["median_s"])
+        return f"{row['variant']}: {row.get('note') or 'not measured with its kernels listed'}"
+    count = int(row["launched"])
+    return f"{row['variant']}: {count} kernel{'s' * (count != 1)}, {units.seconds(row['median_s'])}"
 
 
-def _widths(kernels: Kernels, pixels: float, matmul: float) -> list[float]:
-    """Pixels of each kernel in a row: of a bare matmul `matmul`, else by trips, or as its name."""
-    others = sum(kernel.does not in MATMULS for kernel in kernels)
-    if not matmul or others in (0, len(kernels)):
-        trips = [kernel.trips for kernel in kernels]
-        return [(pixels - NAMED * trips.count(0)) * each / sum(trips) or NAMED for each in trips]
-    each = max((pixels - matmul) / others, NAMED)
-    rest = (pixels - others * each) / (len(kernels) - others)
-    return [rest if kernel.does in MATMULS else each for kernel in kernels]
-
-
-def _panels(sheet: Canvas, told: Mapping[str, Sequence[Told]], matmul_s: float) -> None:
+def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Row]]) -> None:
+    """Of what a pattern may be, the one is drawn that has as many kernels as were recorded."""
     top = 14.0
-    for op, all_ways in told.items():
+    for op, ways in shown.items():
         sheet.words(1, top, op, bold=True, code=True, size=13)
-        longest = max(each.time or 0.0 for each in all_ways)
-        for each in all_ways:
-            if each.kernels:
-                tone = GOOD if len(each.kernels) < len(all_ways[0].kernels) else BAD
-                scale = (sheet.width - LEFT) / longest
-                widths = _widths(each.kernels, scale * each.time, scale * matmul_s)
-                top = panel(sheet, top + 22, sheet.width, each.said, each.kernels, widths, tone)
-                top += 24
-            else:
-                top = sheet.paragraph(1, top + 22, sheet.width - 2, each.said, bold=True) - 10
+        eager, *_ = drawings = kernels_of(op)
+        trip = (sheet.width - LEFT) / max(sum(each.trips or 1 for each in way) for way in drawings)
+        for row in ways:
+            kernels = next((way for way in drawings if len(way) == row.get("launched")), ())
+            widths = [trip * (each.trips or 1) for each in kernels]
+            tone = GOOD if len(kernels) < len(eager) else BAD
+            top = panel(sheet, top + 22, sheet.width, _said(row), kernels, widths, tone) + 24
         top += 26
 
 
@@ -151,15 +87,15 @@ def counted(table: Sequence[Row]) -> str:
     it to be, and how much faster it is."""
     lines = []
     for op in rows.names(table, "op"):
-        pair = rows.select(table, op=op, variants=[EAGER, COMPILED])
+        pair = rows.select(table, op=op, variants=["eager", "compiled"])
         counts = " → ".join(tables.cell(row, "launched") for row in pair)
-        compiled = pair[-1]
-        known = not units.missing(compiled.get("ratio"))
-        gain = rows.speed_in_words(rows.derived(compiled, None), "ratio") if known else "—"
-        before, after = TRIPS.get(op, (0, 0))
-        trips = f"{before}/{after} = {before / after:.3g}×" if after else tables.NONE
-        line, few, more = op.partition(FEW)  # what comes after is said of it, and is no code
-        pattern = f"{tables.code(line)}{few}{more}"
-        lines.append([compiled.get("pattern") or "", pattern, counts, trips, gain])
+        gain = rows.speed_in_words(pair[1]) if pair[1].get("ratio") else tables.NONE
+        trips = _promised(op) if op in KERNELS else tables.NONE
+        lines.append([tables.cell(pair[1], "pattern"), tables.code(op), counts, trips, gain])
     heads = ["kind", "pattern", "#kernels", "#trips promise", "compiled it is"]
     return tables.listed(heads, lines, "Kernels of each pattern", "patterns")
+
+
+def _promised(op: str) -> str:
+    eager, fused, *_ = (sum(each.trips for each in way) for way in kernels_of(op))
+    return f"{eager}/{fused} = {eager / fused:.3g}×"

@@ -6,13 +6,10 @@ from anatomy.parts.sizes import check_bytes
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 LENGTHS = (1, 2, 4, 8, 16, 32)  # operations of a chain
-CHAINS = ("multiplications", "cosines")
 # A chain's tensor is so many times as large as the last cache, which then keeps no part of it that
 # would count, and has no more elements than this. The side of the patterns' square tensors, of
 # 256 MiB, and of the matrices.
 CACHES, MOST, SIDE, MATRIX = 8, 2**27, 8192, 4096
-# Tensors that are there at once: a pattern's, in float32 and in float64.
-TENSORS, WIDE = 7, 6
 
 
 def side(full: int, scale: float) -> int:
@@ -27,21 +24,20 @@ def elements(cache_bytes: int, scale: float) -> int:
 
 @requires("fusion.chains")
 def chains(on: Capacity, scale: float) -> Iterator[Requirement]:
-    """The tensor, two results, and the exact result with the one before it."""
+    """A chain at a time: the tensor, two results, and the exact result with the one before it."""
     n = elements(on.cache_bytes, scale)
-    for op in CHAINS:
-        yield Requirement(op, (3 * 4 + 2 * 8) * n + check_bytes(n))
+    yield Requirement("chains", (3 * 4 + 2 * 8) * n + check_bytes(n))
 
 
 @requires("fusion.patterns")
 def patterns(on: Capacity, scale: float) -> Iterator[Requirement]:
-    """A pattern at a time."""
+    """A pattern at a time: seven of its tensors, and six in float64."""
     n = side(SIDE, scale) ** 2
-    yield Requirement("patterns", (4 * TENSORS + 8 * WIDE) * n + check_bytes(n))
+    yield Requirement("patterns", (4 * 7 + 8 * 6) * n + check_bytes(n))
 
 
 @requires("fusion.matmuls")
 def matmuls(on: Capacity, scale: float) -> Iterator[Requirement]:
-    """Matrices in bf16 and in float64."""
+    """A pattern at a time, likewise, in bf16."""
     n = side(MATRIX, scale) ** 2
-    yield Requirement("matmuls", (2 * TENSORS + 8 * WIDE) * n + check_bytes(n), "bf16")
+    yield Requirement("matmuls", (2 * 7 + 8 * 6) * n + check_bytes(n), "bf16")

@@ -11,11 +11,12 @@ GAP = 6.0  # between kernels
 
 
 class Kernel(NamedTuple):
-    """One kernel: what it does, and the tensors that it reads and writes."""
+    """One kernel: what it does, and the tensors that it reads and writes, by their names; of one
+    letter each a text will do."""
 
     does: str
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
+    reads: Sequence[str]
+    writes: Sequence[str]
 
     @property
     def trips(self) -> int:

@@ -106,7 +106,7 @@ class Tried(NamedTuple):
     came at `capture` or at a `call`."""
 
     outcome: str
-    stage: str | None = None
+    failed_at: str | None = None
     error: BaseException | None = None
     breaks: int | None = None  # of torch.compile
     deprecated: bool = False  # whether the way warned that it is
@@ -187,4 +187,5 @@ if __name__ == "__main__":
         print(name)
         for way in WAYS:
             found = tried(name, way)
-            print(f"    {way:18} {found.outcome} {f'at {found.stage}' if found.stage else ''}")
+            place = f" at {found.failed_at}" if found.failed_at else ""
+            print(f"    {way:18} {found.outcome}{place}")

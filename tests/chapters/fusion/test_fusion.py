@@ -1,12 +1,12 @@
 """Fusion without a GPU: chains and patterns at toy size, kernels that are counted, and claims."""
 
 import re
+from unittest import mock
 
 import pytest
-import torch
 
 from anatomy.chapters.fusion import calculations, figures, fusion, judged, requirements
-from anatomy.chapters.fusion.patterns import COMBINED, PATTERNS, tensors
+from anatomy.chapters.fusion.patterns import COMBINED, PATTERNS, TILES
 from anatomy.record.requirements import Capacity
 from anatomy.record.showing import using
 from anatomy.table.errors import MeasurementError
@@ -15,29 +15,37 @@ from tests.fakes import synthetic
 from tests.fakes.verdicts import words
 
 TOY = {"device": "cpu", "backend": "eager", "iters": 2, "budget_s": 0.05}
+# Of an operation of each experiment what pages and claims read.
+WAYS = {
+    "chains": ("cosines", ["eager, 1", "eager, 4", "compiled, 1", "compiled, 4"]),
+    "patterns": ("gate, vectors", ["eager", "compiled", "eager bf16"]),
+    "matmuls": ("relu(a @ b + bias)", ["eager", "compiled", "Triton template"]),
+}
 
 
-# ---- What is measured.
-
-
-def test_chains_of_all_lengths_are_timed_with_their_bytes(monkeypatch):
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Two lengths of a small tensor, and two patterns."""
+    kept = {op: PATTERNS[op] for op in ("x / x.sum(-1)", "gate, vectors")}
+    monkeypatch.setattr(fusion, "PATTERNS", kept)
     monkeypatch.setattr(fusion, "LENGTHS", (1, 4))
-    on = Capacity(cache_bytes=512)
-    monkeypatch.setattr(fusion.memory, "capacity", lambda where: on)
+    monkeypatch.setattr(fusion.memory, "capacity", lambda where: Capacity(cache_bytes=512))
+
+
+def test_chains_of_all_lengths_are_timed_with_their_bytes():
     table = fusion.chains(**TOY)
     rows = table[(table.op == "cosines") & (table.role != "again")]
-    assert list(rows.variant) == ["eager, 1", "eager, 4", "compiled, 1", "compiled, 4"]
-    assert list(rows.operations) == [1, 4, 1, 4] and rows.error.lt(1e-6).all()
+    assert list(rows.variant) == WAYS["chains"][1] and rows.error.lt(1e-6).all()
+    assert list(rows.operations) == [1, 4, 1, 4] and set(rows.way) == {"eager", "compiled"}
     assert list(rows.bytes) == [8 * 1024, 32 * 1024, 8 * 1024, 8 * 1024]
 
 
-def test_every_pattern_is_checked_and_timed(monkeypatch):
-    few = {op: PATTERNS[op] for op in ("x / x.sum(-1)", "gate, vectors")}
-    monkeypatch.setattr(fusion, "PATTERNS", few)
+def test_every_pattern_is_checked_and_timed():
     table = fusion.patterns(**TOY, scale=2**-7)
-    rows = table[table.role != "again"].set_index(["op", "variant"])
-    assert rows.median_s.gt(0).all()
-    assert list(rows.loc["gate, vectors"].index) == ["eager", "compiled", "eager bf16"]
+    rows = table[table.role != "again"].set_index("op")
+    assert rows.median_s.gt(0).all() and rows.flops.isna().all()
+    assert list(rows.loc["gate, vectors"].variant) == WAYS["patterns"][1]
+    assert list(rows.pattern.unique()) == ["through row reductions", "vertical"]
 
 
 def test_a_matmul_that_no_template_takes_says_why(monkeypatch):
@@ -47,60 +55,33 @@ def test_a_matmul_that_no_template_takes_says_why(monkeypatch):
     rows = table[table.role != "again"].set_index(["op", "variant"])
     templates = rows.xs("Triton template", level="variant")
     assert len(templates) == 2 and set(templates.note) == {"not compiled: no choices"}
-    assert rows.drop("Triton template", level="variant").median_s.gt(0).all()
+    timed = rows.drop("Triton template", level="variant")
+    assert timed.median_s.gt(0).all() and set(timed.limit) == {"matmul bf16"}
+    assert set(timed.loc["a @ b @ c"].flops) == {4 * 32**3}
 
 
-def test_the_options_are_those_of_the_compiler():
+def test_the_options_are_the_compilers_and_what_it_combines_must_be_small():
     import torch._inductor.config as config
-
-    with config.patch(fusion.TILES | dict(PATTERNS[COMBINED].options)):
-        assert config.combo_kernels and config.max_autotune_gemm_backends == "TRITON"
-
-
-def test_what_is_combined_is_as_small_as_inductor_wants_it():
     from torch._inductor.codegen.triton_combo_kernel import LARGE_NUMELS
 
-    given = tensors(2048, torch.device("cpu"))
-    sizes = {given[name].numel() for name in PATTERNS[COMBINED].takes}
-    assert sizes == {1024} and requirements.SIDE**2 > LARGE_NUMELS > 1024
+    with config.patch(TILES | PATTERNS[COMBINED].ways["compiled"]):
+        assert config.combo_kernels and config.max_autotune_gemm_backends == "TRITON"
+    assert requirements.SIDE**2 > LARGE_NUMELS > 1024
 
 
-@pytest.mark.parametrize(
-    ("name", "cell", "ways"),
-    [
-        ("patterns", "gate, vectors", ["eager", "compiled", "eager bf16"]),
-        ("matmuls", "relu(a @ b + bias)", ["eager", "compiled", "Triton template"]),
-        ("matmuls", "a @ b @ c", ["eager", "compiled"]),
-        ("chains", "cosines", [f"{way}, {n}" for way in ("eager", "compiled") for n in (1, 4)]),
-    ],
-)
-def test_a_cell_that_fails_has_what_pages_and_claims_read_of_it(name, cell, ways, monkeypatch):
-    def refuses(*_, **__):
-        raise MeasurementError("blocks were disturbed")
-
-    monkeypatch.setattr(fusion, "PATTERNS", {"gate, vectors": PATTERNS["gate, vectors"]})
-    monkeypatch.setattr(fusion, "LENGTHS", (1, 4))
-    monkeypatch.setattr(fusion, "compare", refuses)
-    monkeypatch.setattr(fusion.grid, "refusal", lambda call: "")
-    table = getattr(fusion, name)(**TOY, scale=2**-10)
-    assert list(table[table.op == cell].variant) == ways and table.note.str.contains("dist").all()
-    assert name != "chains" or {"way", "operations", "median_s"} <= set(table.columns)
-
-
-def test_what_is_required_grows_with_the_tensor():
-    for wanted in (requirements.chains, requirements.patterns, requirements.matmuls):
-        on = Capacity(cache_bytes=2**26)
-        small, large = (list(wanted(on, scale)) for scale in (0.25, 1.0))
-        assert all(a.bytes < b.bytes < 2**34 for a, b in zip(small, large, strict=True))
+@pytest.mark.parametrize("name", WAYS)
+def test_a_cell_that_fails_has_what_pages_and_claims_read_of_it(name, monkeypatch):
+    monkeypatch.setattr(fusion, "compare", mock.Mock(side_effect=MeasurementError("disturbed")))
+    table, (op, ways) = getattr(fusion, name)(**TOY, scale=2**-10), WAYS[name]
+    assert list(table[table.op == op].variant) == ways and table.note.str.contains("dist").all()
+    assert {"way" if name == "chains" else "pattern", "median_s"} <= set(table.columns)
 
 
 def test_fills_of_the_driver_are_no_kernels():
-    rows = [{"kernels": ["Memset (Device)", "triton_poi"]}, {"kernels": None}]
-    found = list(judged.launched([*rows, {"op": "x"}], None))
-    assert found == [(0, {"launched": 1}), (1, {"launched": None})]
+    lists = (["Memset (Device)", "triton_poi"], ["Memset (Device)"], None)
+    found = dict(judged.launched([*({"kernels": each} for each in lists), {"op": "x"}], None))
+    assert [each["launched"] for each in found.values()] == [1, None, None]
 
-
-# ---- What is said.
 
 SAID = {
     "holds": """a-fused-chain-is-one-trip eager-chains-pay-every-trip the-second-cosine-is-free
@@ -117,9 +98,13 @@ def test_claims_say_what_was_counted_and_timed(monkeypatch, tmp_path):
         make(tmp_path)
     for word, names in SAID.items():
         assert set(words(tmp_path, *names.split())) == {word}
-    monkeypatch.setitem(fusion_rows.SPEED, "gate, vectors", 2.0)  # as fast as in half of the bits
-    fusion_rows.patterns(tmp_path)
+    monkeypatch.setitem(fusion_rows.RATIOS, ("gate, vectors", "eager bf16"), 0.25)
+    fusion_rows.patterns(tmp_path)  # bf16 is as fast as the fused chain
     assert words(tmp_path, "fusion-comes-first") == ["inconclusive"]
+    for cosine_s, said in ((0.0, ["holds", "fails"]), (4e-4, ["fails", "holds"])):
+        monkeypatch.setitem(fusion_rows.ARITHMETIC_S, "cosines", cosine_s)
+        fusion_rows.chains(tmp_path)
+        assert words(tmp_path, "the-second-cosine-is-free", "fused-chains-meet-the-ridge") == said
 
 
 @pytest.mark.parametrize(
@@ -130,8 +115,8 @@ def test_claims_say_what_was_counted_and_timed(monkeypatch, tmp_path):
         (COMBINED, (2, 2), "nothing-shared-never-fuses", "holds"),
         ("x / x.sum()", (2, 1), "reductions-come-first", "fails"),
         ("x.sin(), x.cos()", (2, 2), "siblings-share-their-read", "fails"),
+        ("relu(a @ b + bias)", (3, 2, 2), "templates-take-epilogues", "fails"),
         ("gate, full w and b", (4, 2), "four-launches-become-one", "fails"),
-        ("gate, full w and b", (4, 0), "four-launches-become-one", "not measurable here"),
     ],
 )
 def test_another_count_turns_a_claim(op, counts, name, word, tmp_path, monkeypatch):
@@ -141,71 +126,36 @@ def test_another_count_turns_a_claim(op, counts, name, word, tmp_path, monkeypat
     assert words(tmp_path, name) == [word]
 
 
-@pytest.mark.parametrize(
-    ("cosine_s", "said"), [(0.0, ["holds", "fails"]), (4e-4, ["fails", "holds"])]
-)
-def test_arithmetic_is_free_as_long_as_it_is_short(cosine_s, said, tmp_path, monkeypatch):
-    monkeypatch.setitem(fusion_rows.MOST, "cosines", cosine_s)
-    fusion_rows.chains(tmp_path)
-    assert words(tmp_path, "the-second-cosine-is-free", "fused-chains-meet-the-ridge") == said
-
-
 def test_without_a_list_of_kernels_no_claim_counts_them(tmp_path, monkeypatch):
-    def unlisted(row, count):
-        row |= {"kernels": None, "kernels_per_call": None}
-
-    monkeypatch.setattr(fusion_rows, "_named", unlisted)
+    monkeypatch.setattr(fusion_rows, "_listed", lambda row, count: row | {"kernels": None})
     fusion_rows.patterns(tmp_path)
     assert words(tmp_path, "siblings-share-their-read") == ["not measurable here"]
     with using(synthetic.showing(tmp_path)):
-        assert "not measured with its kernels listed" in figures.fused("x.cos().cos()")
+        drawn = figures.fused("fusion.patterns", "x.cos().cos()")
         assert "x.cos().cos()" in figures.counted()
+    assert "not measured with its kernels listed" in drawn and ">cos<" not in drawn
 
 
-@pytest.mark.parametrize(
-    ("copy", "eager_s", "fused_s"), [(4e12, 671e-6, 268e-6), (2e12, 1342e-6, 537e-6)]
-)
-def test_the_gate_takes_its_trips(copy, eager_s, fused_s):
-    assert calculations.gate_at_a_copys_rate(copy) == pytest.approx(eager_s, rel=1e-2)
-    assert calculations.fused_gate_at_a_copys_rate(copy) == pytest.approx(fused_s, rel=1e-2)
+def test_the_gate_takes_its_trips():
+    assert calculations.gate_at_a_copys_rate(4e12) == pytest.approx(671e-6, rel=1e-2)
+    assert calculations.fused_gate_at_a_copys_rate(4e12) == pytest.approx(268e-6, rel=1e-2)
     # 32 MiB are written and read, of a millisecond
-    between = calculations.between_two_matmuls(copy, both=1e-3)
-    assert between == pytest.approx(67.1e6 / copy / 1e-3, rel=1e-2)
+    assert calculations.between_two_matmuls(4e12, both=1e-3) == pytest.approx(0.0168, rel=1e-2)
     assert calculations.long_over_short(long=4e-3, short=2e-3) == 2
 
 
-# ---- What is shown.
-
-
-def test_kinds_of_fusion_are_drawn_where_the_counts_are_those_recorded(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("number", "drawn"), [(2, False), (3, True), (4, False)])
+def test_kinds_are_drawn_where_the_counts_are_those_recorded(number, drawn, tmp_path, monkeypatch):
+    monkeypatch.setitem(fusion_rows.KERNELS, "x / x.sum()", (2, number))
     fusion_rows.patterns(tmp_path)
     fusion_rows.matmuls(tmp_path)
     with using(synthetic.showing(tmp_path)):
-        drawn = figures.fused("x.cos().cos()", "x / x.sum()")
-        matmul = figures.fused("a @ int8.to(bf16)", experiment="fusion.matmuls")
+        html = figures.fused("fusion.patterns", "x.cos().cos()", "x / x.sum()")
+        matmul = figures.fused("fusion.matmuls", "relu(a @ b + bias)")
         table = figures.counted()
-    assert "eager: 2 kernels" in drawn and "compiled: 1 kernel," in drawn
+    assert f"compiled: {number} kernels" in html and (">sums<" in html) is drawn
+    assert "eager: 2 kernels" in html and "compiled: 1 kernel," in html
     assert "compiled: 2 kernels," in matmul and "Triton template: 1 kernel," in matmul
-    assert table.count("<tr>") >= 13 and "through row reductions" in table
-    assert "4 → 1" in table and "10/4 = 2.5×" in table and "</code>, 1024 elements" in table
-    for number, drawn in ((3, True), (4, False)):
-        monkeypatch.setitem(fusion_rows.KERNELS, "x / x.sum()", (2, number))
-        fusion_rows.patterns(tmp_path)
-        with using(synthetic.showing(tmp_path)):
-            html = figures.fused("x / x.sum()")
-        assert f"compiled: {number} kernels" in html and (">sums<" in html) is drawn
-
-
-def test_kernels_are_as_wide_as_the_time_of_their_way(tmp_path):
-    def widths(op):
-        with using(synthetic.showing(tmp_path)):
-            wide = figures.fused(op).partition("</svg>")[0]
-        boxes = re.findall(r"<rect[^>]*fill-opacity[^>]*>", wide)
-        return [float(re.search(r'width="([\d.]+)"', each)[1]) for each in boxes]
-
-    fusion_rows.patterns(tmp_path)
-    eager, other, fused = widths("x.cos().cos()")
-    assert eager == other and fused == pytest.approx(eager, abs=1)  # in half of the time
-    assert figures._widths(figures.DRAWN["x / x.sum()"][1][1], 358, 0) == [100, figures.NAMED, 200]
-    assert figures._widths(figures.DRAWN["relu(a @ b + bias)"][0], 600, 400) == [400, 100, 100]
-    assert figures._widths(figures.DRAWN["a @ int8.to(bf16)"][0], 600, 590)[0] == figures.NAMED
+    assert all(each in table for each in ("through row reductions", "4 → 1", "10/4 = 2.5×"))
+    boxes = re.findall(r'width="([\d.]+)"[^>]*fill-opacity', html)
+    assert float(boxes[0]) == float(boxes[2])  # two trips, eager and fused
