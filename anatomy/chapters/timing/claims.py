@@ -15,8 +15,7 @@ def without_a_wait_the_asking_is_timed(ways: Table) -> Finding:
     """A host clock without a wait times the asking: half of a GEMM's time or less.
 
     The time until the call of a GEMM returns is at most half of what the GEMM takes."""
-    over, seen = ways.beside_control("perf_counter, no wait", op="GEMM")
-    return answer(over.at_most(0.5), seen, over)
+    return ways.at_most(0.5, "perf_counter, no wait", op="GEMM")
 
 
 @claim(WAYS, topic="method")
@@ -34,8 +33,7 @@ def without_a_flush_copies_look_faster(ways: Table) -> Finding:
     """A copy that fits the L2 cache comes out faster without a flush.
 
     A copy of 8 MiB back to back takes less time than one that finds the cache flushed."""
-    over, seen = ways.beside_control("back to back", op="copy")
-    return answer(over.at_most(1.0), seen, over)
+    return ways.at_most(1.0, "back to back", op="copy")
 
 
 @claim(WAYS, topic="method")
@@ -43,8 +41,7 @@ def zeros_are_faster(ways: Table) -> Finding:
     """A GEMM of zeros comes out a twentieth faster or more than one of random numbers.
 
     The same GEMM of zeros takes at most 0.95 of one of random numbers, in the same blocks."""
-    over, seen = ways.beside_control("zeros", op="values")
-    return answer(over.at_most(0.95), seen, over)
+    return ways.at_most(0.95, "zeros", op="values")
 
 
 def _stray(equals: Table, op: str, way: str) -> float:
