@@ -77,7 +77,8 @@ def show(
         first: A column of places, from 1, and how many rows are shown, in their order:
             `("host_place", 10)`.
         chart: `times`, `ratios` (with the noise band), `rates` (under the machine's ceiling),
-            `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor).
+            `sweep`, `sweep-rates` or `sweep-ratios` (over alignment_bytes, by factor); or the name
+            of a column that is a share, of which there are bars.
         unfold: Show the table under a chart unfolded.
         labels: What variants are called in chart and table, such as the code that they run:
             `{"transposed_view": "A.t() @ B"}`.

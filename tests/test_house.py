@@ -83,10 +83,10 @@ DEARER = {
     "launches": (375, 215),
     "memory_ladder": (620, 230),
     "occupancy": (460, 235),
-    "profiling": (525, 240),  # a trace's first calls, drawn
-    "reflection": (555, 280),  # a map, on a phone too, and a quiz
+    "profiling": (435, 185),  # a trace's first calls, drawn
+    "reflection": (410, 190),  # a map and a quiz
     "roofline": (1200, 355),  # for three days
-    "timing": (505, 210),  # a picture of all samples in order
+    "timing": (425, 170),
 }
 
 

@@ -49,8 +49,8 @@ def drawn_from(
 ) -> Callable[..., Callable[..., str]]:
     """Make what pages call of a function that draws the rows of one recording.
 
-        @drawn_from("timing.equals", needs="stray")
-        def strays(table: Sequence[Row]) -> str: ...
+        @drawn_from("timing.equals", needs="samples_s")
+        def in_order(table: Sequence[Row]) -> str: ...
 
     Pages give the other arguments, a `caption`, and the recording's parameters, of which `op` may
     be one; and first of all the `experiment`, where none is declared. Where no row has a value in

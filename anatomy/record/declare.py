@@ -65,10 +65,11 @@ def experiment(
         @functools.wraps(function)
         def checked(*args: Any, **given: Any) -> pd.DataFrame:
             package = sys.modules[function.__module__.partition(".")[0]]
-            declared = signatures.signature(name, Path(package.__path__[0]))
+            declared = checked.declared or signatures.signature(name, Path(package.__path__[0]))
             named = inspect.signature(function).bind(*args, **given).arguments
             return function(**declared.bind(**named))
 
+        checked.declared = None  # its signature, where `load` has read it
         LOADED[name] = checked
         return checked
 
@@ -88,4 +89,5 @@ def load(name: str, root: Path | None = None) -> Callable[..., pd.DataFrame]:
             f"{declared.module} defines {declared.function}, and importing it did not register "
             f"{name}: decorate it with anatomy.record.declare.experiment, at the top level."
         )
+    LOADED[name].declared = declared
     return LOADED[name]

@@ -26,12 +26,14 @@ from anatomy.machine import host
 from anatomy.record import failures, occasions, recording, signatures
 from anatomy.record.measuring import Measurer, OverBudget
 from anatomy.record.processes import isolation, lanes
+from anatomy.record.processes.nursery import Nursery
 from anatomy.record.progress import Reporter, duration, expected_s
 from anatomy.record.provenance.freshness import Freshness, freshness, processes_of
 from anatomy.table.errors import AnatomyError, MeasurementError, OutOfMemory, RecordingError
 
 # No experiment is worth starting with less than this left of a budget: torch alone takes seconds.
 LEAST_S = 1.0
+WARM = sys.platform == "linux"  # elsewhere no process can be forked off another
 # What another process may do better.
 RETRIED = (MeasurementError, OutOfMemory)
 Mode = Literal["auto", "again", "remeasure"]
@@ -192,15 +194,23 @@ def record(
     if todo:
         recording.make_ready(Path(root))
     measurer = Measurer(Path(root), package, allow_foreign, timeout_s)
-    with isolation.only_recorder(), Reporter([i.last_seconds for i in todo]) as reporter:
+    with (
+        isolation.only_recorder(),
+        isolation.nursery() as first,
+        Reporter([i.last_seconds for i in todo]) as reporter,
+    ):
         other = sum(item.freshness.state == "machine-other" for item in todo)
         if other and mode != "remeasure":
             reporter.line(
                 f"{other} of {len(todo)} were measured on another card of this model, and are "
                 "measured anew. ANATOMY_CARD=any in front of the command accepts them as they are."
             )
-        round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic())
-        # Every share is of the machine's ceilings, so they come first, and alone.
+        round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic(), begun=[first])
+        # Every share is of the machine's ceilings, so they come first, and alone on the GPU, which
+        # paces them: what the others import is imported meanwhile.
+        others = sum(item.name != limits.EXPERIMENT for item in todo)
+        if WARM and 1 < others < len(todo):
+            first.begin()
         while round_.todo and round_.todo[0].name == limits.EXPERIMENT:
             round_.measure(round_.todo.popleft(), measurer)
         lanes.run(round_.lane, cards)
@@ -222,6 +232,7 @@ class Round:
     budget_s: float | None
     started: float  # by time.monotonic
     outcome: Outcome = field(default_factory=Outcome)
+    begun: list[Nursery] = field(default_factory=list)  # for the first lane to take
 
     @property
     def seconds(self) -> float:
@@ -230,10 +241,10 @@ class Round:
 
     def lane(self, environment: Mapping[str, str]) -> None:
         """Measure one item after the other, with that `environment`, until none is left."""
-        with isolation.nursery() as nursery:
+        # Importing everything first pays from the second on.
+        many = len(self.todo) > 1 and WARM
+        with self.begun.pop() if self.begun else isolation.nursery() as nursery:
             measurer = replace(self.measurer, environment=environment)
-            # Importing everything first pays from the second on.
-            many = len(self.todo) > 1 and sys.platform == "linux"
             warm = replace(measurer, nursery=nursery) if many else measurer
             with suppress(IndexError):
                 while True:

@@ -206,6 +206,15 @@ def sources(root: Path) -> Sources:
     return tuple((path.relative_to(root).as_posix(), path.read_bytes()) for path in files)
 
 
+def declaring(name: str) -> Sources:
+    """The files of this package without those that declare experiments and none called `name`: to
+    read what one of them is, a process need not parse all others."""
+    told, wanted = f"@{DECORATOR}".encode(), f'"{name}"'.encode()
+    return tuple(
+        (path, text) for path, text in sources(PACKAGE) if told not in text or wanted in text
+    )
+
+
 @contextmanager
 def unchanging(files: Sources | None = None) -> Iterator[Sources]:
     """Have `sources` of this package return these files, by default those that are there now: a

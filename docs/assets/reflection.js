@@ -12,12 +12,10 @@
   };
   const all = (selector) => [...document.querySelectorAll(selector)];
   const text = (element) => element?.textContent.replace(/\s+/g, " ").replace("¶", "").trim() ?? "";
-  const DO = { "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b };
-  // A tree of anatomy/chapters/reflection/keys.py; not a number where one that it needs is not given.
-  const value = (tree, given) => {
-    if (Array.isArray(tree)) return DO[tree[0]](value(tree[1], given), value(tree[2], given));
-    return typeof tree === "string" ? (given[tree] ?? NaN) : tree;
-  };
+  const TERA = 1e12;  // readers type terabytes and teraflops
+  // A key of anatomy/chapters/reflection/keys.py; not a number where one that it needs is not given.
+  const value = ([factor, powers], given) =>
+    Object.entries(powers).reduce((product, [name, power]) => product * given[name] ** power, factor);
 
   function follow(given) {
     for (const place of all(".yours")) {
@@ -42,13 +40,13 @@
   function own(place) {
     const fields = JSON.parse(place.dataset.fields), says = make("output");
     const paste = make("textarea", { rows: 2, spellcheck: false });
-    const inputs = fields.map(({ name, about, unit, size }) => {
+    const inputs = fields.map(({ name, about, unit }) => {
       const input = make("input", { type: "number", step: "any", min: 0, name });
       input.addEventListener("input", () => {
         const { [name]: _, ...others } = read(KEY + "own", {});
-        told(input.value > 0 ? { ...others, [name]: input.value * size } : others);
+        told(input.value > 0 ? { ...others, [name]: input.value * TERA } : others);
       });
-      return [make("label", {}, `${about} `, input, ` ${unit}`), input, name, size];
+      return [make("label", {}, `${about} `, input, ` ${unit}`), input, name];
     });
     const forget = make("button", { type: "button" }, "Forget my numbers");
     forget.addEventListener("click", () => {
@@ -69,7 +67,7 @@
 
     function told(given, filled) {
       keep("own", given);
-      if (filled) for (const [, input, name, size] of inputs) input.value = given[name] ? Number((given[name] / size).toPrecision(4)) : "";
+      if (filled) for (const [, input, name] of inputs) input.value = given[name] ? Number((given[name] / TERA).toPrecision(4)) : "";
       const many = Object.keys(given).length;
       says.textContent = many ? `The keys follow ${many} of ${fields.length} numbers of yours.` : "The keys are the site's machine's.";
       follow(given);

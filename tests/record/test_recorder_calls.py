@@ -15,6 +15,7 @@ from anatomy.machine import host
 from anatomy.record import failures, measuring, recorder, recording
 from anatomy.record.processes import isolation
 from anatomy.record.processes.isolation import TimeLimit
+from anatomy.record.processes.nursery import Nursery
 from anatomy.record.provenance.freshness import Freshness
 from anatomy.record.recorder import Item, Outcome
 from anatomy.table.errors import AnatomyError, BadParameter, DeviceError, MeasurementError
@@ -53,6 +54,23 @@ def test_a_process_has_a_minute_to_start_beside_its_own_time_or_the_time_that_is
     assert [spec["allow_foreign"] for spec in asked.specs] == [False, False, True]
     assert asked.specs[0]["experiment"] == "toy.fine" and asked.specs[0]["params"]["size"] == 8
     assert asked.specs[0]["package"] == str(toylab)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker begins from nothing")
+@pytest.mark.parametrize(("more", "begun"), [(0, False), (1, False), (2, True)])
+def test_what_the_others_import_is_imported_beside_the_ceilings(
+    asked, monkeypatch, tmp_path, more, begun
+):
+    told = []
+    monkeypatch.setattr(Nursery, "begin", lambda self: told.append("begin"))
+    monkeypatch.setattr(
+        isolation, "ask", lambda spec, **_: told.append(spec["experiment"]) or 1 / 0
+    )
+    names = ["limits.ceilings", "tensor_layout.report", "tensor_layout.check"][: 1 + more]
+    items = [Item(name, FINE, STALE, title=name) for name in names]
+    with pytest.raises(ZeroDivisionError):
+        recorder.record(items, root=tmp_path)
+    assert told == ["begin"] * begun + ["limits.ceilings"]
 
 
 def test_a_machine_is_described_by_a_worker_with_two_minutes(asked):

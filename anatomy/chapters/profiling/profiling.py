@@ -2,14 +2,10 @@
 the table of its operators."""
 
 import tempfile
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import cycle, islice
-from math import inf
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -17,34 +13,31 @@ import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
-from anatomy import judge
 from anatomy.chapters.profiling import requirements
 from anatomy.chapters.profiling.requirements import SMALL, scaled
 from anatomy.diagnosis import profiles, traces
-from anatomy.measure import blocks, census, stopwatch_for
-from anatomy.measure.stopwatch import Stopwatch
+from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import formats
-from anatomy.parts import grid, memory, models
+from anatomy.parts import grid, memory, models, own_blocks
 from anatomy.record.bounds import Count, Scale
 from anatomy.record.declare import experiment
 
 PAGE = "curriculum/day_11.md"
 OFF, BOTH = "no profiler", "CPU and GPU"
 CPU, GPU = ProfilerActivity.CPU, ProfilerActivity.CUDA
-# What the profiler is told, one option at a time.
+# What the profiler is told, one option at a time, beside watching CPU and GPU.
 OPTIONS: dict[str, dict[str, Any]] = {
     "CPU": {"activities": [CPU]},
     "GPU": {"activities": [GPU]},
-    BOTH: {"activities": [CPU, GPU]},
-    "record_shapes": {"activities": [CPU, GPU], "record_shapes": True},
-    "profile_memory": {"activities": [CPU, GPU], "profile_memory": True},
-    "with_stack": {"activities": [CPU, GPU], "with_stack": True},
+    BOTH: {},
+    **{name: {name: True} for name in ("record_shapes", "profile_memory", "with_stack")},
 }
-AGAIN = f"{OFF} (again)"
+OF_GPU = ("GPU", BOTH)  # those that are something else only where there is a GPU
 # Steps of one profile that are timed, after one that is not; rounds at the least, and seconds of a
 # step after which no further one is begun.
 STEPS, FEWEST_ROUNDS, BUDGET_S = 4, 6, 16.0
 WARM_UPS = 5
+PARTS = ("forward", "backward", "optimizer")
 # Columns of the table of operators, and what the profiler calls them; it counts microseconds.
 TIMES = {
     "self_host_s": "self_cpu_time_total",
@@ -52,7 +45,7 @@ TIMES = {
     "self_device_s": "self_device_time_total",
     "total_device_s": "device_time_total",
 }
-LISTED = 14  # operators that are kept, by their own time on either side
+LISTED = 14  # rows that are kept, by their own time on either side
 LONGEST = 400  # characters kept of a name: what a kernel applies stands after 160 of some
 # What is in a profile and is no work of the step: our own wait at its end, and the profiler itself.
 OURS = ("cudaDeviceSynchronize", "Activity Buffer Request", "Buffer Flush", *profiles.NO_WORK)
@@ -95,83 +88,50 @@ def overhead(device: str = "cuda:0", scale: Scale = 1.0, rounds: Count = 16) -> 
         profiler is the control.
     """
     where = formats.torch_device(device)
+    on_gpu, watch = where.type == "cuda", stopwatch_for(where)
     needs = list(requirements.overhead(memory.capacity(where), device, scale))
+    gone = [] if on_gpu else OF_GPU
+    both = {"activities": [CPU, GPU] if on_gpu else [CPU]}
+    options = {name: both | told for name, told in OPTIONS.items() if name not in gone}
 
     def measure(cell: grid.Cell) -> pd.DataFrame:
         step = training_step(cell["op"], where, scale)
-        table = pd.DataFrame(judge.judged(_profiled(cell["op"], step, where, rounds)))
-        gone = [name for name in OPTIONS if name not in options_on(where)]
+        last: dict[str, profile | None] = {}
+
+        def timed(name: str) -> float:
+            with profile(**options[name]) if name in options else nullcontext() as last[name]:
+                step()  # the first one under a profiler pays for its buffers
+                return watch.wall([step] * STEPS) / STEPS
+
+        ways = {name: partial(timed, name) for name in (OFF, *options)}
+        how = {"budget_s": BUDGET_S, "fewest": FEWEST_ROUNDS}
+        taken = own_blocks.in_turn(ways, rounds, watch, **how)
+        told = {name: _told(last[name]) for name in options}
+        # Kernels take as long under a profile that does not list them, and without one.
+        busy = told.get(BOTH, {}).get("busy_s")
+        columns = {name: {"busy_s": busy} | told.get(name, {}) for name in ways}
+        given = {"quantity": "step_wall", "device": where.type, "samples": len(taken[OFF])}
+        given |= {"method": f"host clock around {STEPS} calls and a synchronize"}
+        table = own_blocks.compared(taken, columns, op=cell["op"], **given)
         notes = dict.fromkeys(gone, f"needs a GPU; this is {where.type}")
         return grid.with_refused(table, cell, notes, quantity="step_wall", where=where)
 
-    how = {"variants": [OFF, *OPTIONS], "quantity": "step_wall", "where": where}
-    how["promised"] = ("busy_s", "gpu_idle_share", "event_count", "trace_bytes")
+    how = {"variants": [OFF, *OPTIONS], "quantity": "step_wall", "promised": ("busy_s",)}
     cells = [{"op": need.op} for need in needs]
-    table = grid.measure_cells(cells, measure, required=needs, **how)
+    table = grid.measure_cells(cells, measure, where=where, required=needs, **how)
     return grid.with_counts(table, "event_count", "trace_bytes")
 
 
-def options_on(where: torch.device) -> dict[str, dict[str, Any]]:
-    """What the profiler can be told on a device: a CPU has no GPU to watch, and all else."""
-    if where.type == "cuda":
-        return OPTIONS
-    own = {name: told for name, told in OPTIONS.items() if name not in ("GPU", BOTH)}
-    return {name: told | {"activities": [CPU]} for name, told in own.items()}
-
-
-def _profiled(op: str, step: Step, where: torch.device, rounds: int) -> list[dict[str, Any]]:
-    watch, options = stopwatch_for(where), options_on(where)
-    names = [OFF, *options, AGAIN]
-    taken: dict[str, list[float]] = {name: [] for name in names}
-    last: dict[str, profile] = {}
-    begun = watch.now()
-    for order in islice(cycle(blocks.balanced_orders(len(names), seed=0)), rounds):
-        if len(taken[OFF]) >= FEWEST_ROUNDS and watch.now() - begun >= BUDGET_S:
-            break
-        for name in (names[place] for place in order):
-            seconds, seen = _timed(step, options.get(name), watch)
-            taken[name].append(seconds)
-            if seen:
-                last[name] = seen
-    told = {name: _told(seen, where) for name, seen in last.items()}
-    if BOTH in told:  # what the kernels take is read in a profile, whoever is timed
-        told[OFF] = {"busy_s": told[BOTH]["busy_s"]}
-    known = {"op": op, "quantity": "step_wall", "device": where.type, "launch_inclusive": False}
-    known |= {"method": f"host clock around {STEPS} calls and a synchronize"}
-    return [known | _times(name, taken[name]) | told.get(name, {}) for name in names]
-
-
-def _timed(
-    step: Step, options: Mapping[str, Any] | None, watch: Stopwatch
-) -> tuple[float, profile | None]:
-    """Seconds of a step, and its profile; the first step under a profiler pays for its buffers."""
-    with warnings.catch_warnings():
-        # It says that events of one cycle are kept; there is only one here.
-        warnings.filterwarnings("ignore", message=".*Profiler clears events")
-        # Entered here and not in a generator's frame, of which it knows no end with `with_stack`.
-        with nullcontext() if options is None else profile(**options) as seen:
-            step()
-            return watch.wall([step] * STEPS) / STEPS, seen
-
-
-def _times(name: str, taken: list[float]) -> dict[str, Any]:
-    role = {OFF: "control", AGAIN: "again"}.get(name, "variant")
-    control = None if role == "control" else OFF
-    times = {"median_s": median(taken), "blocks_s": taken, "samples": len(taken)}
-    return {"variant": name, "role": role, "control": control} | times
-
-
-def _told(seen: profile, where: torch.device) -> dict[str, Any]:
-    """What one step adds to a profile, and how long the GPU was busy with it."""
-    steps = STEPS + 1
-    events = list(seen.events())
+def _told(seen: profile) -> dict[str, Any]:
+    """What one step adds to a profile, and how long its kernels ran, where it lists any."""
+    steps, events = STEPS + 1, list(seen.events())
     busy = census.busy(profiles.on_device(events)) / steps
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.json"
         seen.export_chrome_trace(str(file))
         size = file.stat().st_size
     found = {"event_count": len(events) // steps, "trace_bytes": size // steps}
-    return found | {"busy_s": busy if busy and where.type == "cuda" else None}
+    return found | ({"busy_s": busy} if busy else {})
 
 
 @experiment("profiling.trace", page=PAGE, command="profiling-trace")
@@ -185,34 +145,21 @@ def trace(device: str = "cuda:0") -> pd.DataFrame:
 
 
 def _events(where: torch.device) -> list[dict[str, Any]]:
-    step = training_step(SMALL, where)
-    events = traces.recorded(step, 1, stopwatch_for(where))
+    events = traces.recorded(training_step(SMALL, where), 1, stopwatch_for(where))
     rows = traces.events_of(events, SMALL)
+    if rows[0].get("note"):
+        return rows
+    # The step is the last that the profile has: its last operator is that of the rows.
     host = [event for event in events if event.device_type == DeviceType.CPU]
-    began = next((each.time_range.start for each in host if each.name == profiles.STEP), inf)
-    inside = [each for each in host if each.time_range.start >= began]
-    first = min((e.time_range.start for e in inside if e.name.startswith("aten::")), default=0.0)
-    operator = next((row for row in rows if row["lane"] == traces.OPERATORS), {"start_s": 0.0})
-    rows = _telling(rows)
-    for event in (each for each in inside if each.name in ("forward", "backward", "optimizer")):
-        ends = (event.time_range.start - first, event.time_range.end - first)  # microseconds
-        start, end = (max(0.0, round(each * 1e-6 + operator["start_s"], 9)) for each in ends)
-        row = {"run": SMALL, "lane": traces.PARTS, "kind": "part", "variant": event.name}
+    operators = [event.time_range.start for event in host if event.name.startswith("aten::")]
+    last_s = max(row["start_s"] for row in rows if row["lane"] == traces.OPERATORS)
+    ahead_s = max(operators) * 1e-6 - last_s
+    parts = {event.name: event.time_range for event in host if event.name in PARTS}
+    for name, part in parts.items():
+        row = {"run": SMALL, "lane": traces.PARTS, "kind": "part", "variant": name}
+        start, end = (max(0.0, round(at * 1e-6 - ahead_s, 9)) for at in (part.start, part.end))
         rows.append(row | {"start_s": start, "end_s": end})
     return rows
-
-
-def _telling(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The events, by their start, without operators inside of others that launch nothing."""
-    launches = [row["start_s"] for row in rows if row.get("kind") == "launch"]
-    reached, kept = -1.0, []
-    for row in rows:
-        if row["lane"] == traces.OPERATORS:
-            inside, reached = row["start_s"] < reached, max(reached, row["end_s"])
-            if inside and not any(row["start_s"] <= at <= row["end_s"] for at in launches):
-                continue
-        kept.append(row)
-    return kept
 
 
 @experiment("profiling.averages", page=PAGE, command="profiling-averages")
@@ -226,6 +173,30 @@ def averages(device: str = "cuda:0") -> pd.DataFrame:
     return _small(device, _averaged, [row | {"ran_on": side} for side in ("CPU", "GPU")])
 
 
+def _averaged(where: torch.device) -> list[dict[str, Any]]:
+    step, watch = training_step(SMALL, where), stopwatch_for(where)
+    # The profiler's own first step is left out: in it calls wait for its buffers.
+    when = schedule(wait=0, warmup=1, active=STEPS, repeat=1)
+    with profile(schedule=when, acc_events=True) as seen:
+        for _ in range(1 + STEPS):
+            step()
+            watch.drain()
+            seen.step()
+    table = pd.DataFrame(
+        {"variant": each.key[:LONGEST], "calls_a_step": each.count / STEPS}
+        | {"ran_on": "CPU" if each.device_type == DeviceType.CPU else "GPU"}
+        | {name: getattr(each, of) * 1e-6 / STEPS for name, of in TIMES.items()}
+        for each in seen.key_averages()
+        if not each.key.startswith(OURS) and not getattr(each, "is_user_annotation", False)
+    )
+    own = table[["self_host_s", "self_device_s"]]
+    most = (own.rank(ascending=False) <= LISTED) & (own > 0)
+    found = table[most.any(axis="columns")].to_dict("records")
+    if not table.ran_on.eq("GPU").any():
+        found.append({"variant": "no kernel", "ran_on": "GPU", "note": "no kernel was recorded"})
+    return found
+
+
 def _small(
     device: str, measure: Callable[[torch.device], list[dict]], told: Sequence[dict]
 ) -> pd.DataFrame:
@@ -234,33 +205,3 @@ def _small(
     (need,) = requirements.small(memory.capacity(where), device)
     told = [{"variant": need.op} | row for row in told]
     return grid.reported(partial(measure, where), need, where, told)
-
-
-def _averaged(where: torch.device) -> list[dict[str, Any]]:
-    told, watch = options_on(where), stopwatch_for(where)
-    step, options = training_step(SMALL, where), told.get(BOTH, told["CPU"])
-    # The profiler's own first step is left out: in it calls wait for its buffers.
-    when = schedule(wait=0, warmup=1, active=STEPS, repeat=1)
-    with profile(**options, schedule=when, acc_events=True) as seen:
-        for _ in range(1 + STEPS):
-            step()
-            watch.drain()
-            seen.step()
-    rows = []
-    for each in seen.key_averages():
-        if each.key.startswith(OURS) or getattr(each, "is_user_annotation", False):
-            continue
-        on_gpu = each.device_type != DeviceType.CPU
-        times = {name: getattr(each, of) for name, of in TIMES.items()}
-        row = {"variant": each.key[:LONGEST], "ran_on": "GPU" if on_gpu else "CPU"}
-        row |= {"calls_a_step": each.count / STEPS}
-        rows.append(row | {name: us * 1e-6 / STEPS for name, us in times.items()})
-    host = [row for row in rows if row["ran_on"] == "CPU"]
-    kept = sorted(host, key=lambda row: -row["self_host_s"])[:LISTED]
-    busy = [row for row in rows if row["self_device_s"]]
-    kept += sorted(busy, key=lambda row: -row["self_device_s"])[:LISTED]
-    found = [row for row in rows if row in kept]
-    if not any(row["ran_on"] == "GPU" for row in found):
-        row = {"variant": "no kernel", "ran_on": "GPU", "note": "no kernel was recorded"}
-        found.append(row)
-    return found

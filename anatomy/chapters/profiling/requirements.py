@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from anatomy.parts import sizes
+from anatomy.parts.demands import heads_of
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 
@@ -19,14 +20,13 @@ class Size(NamedTuple):
 SMALL, LARGE = "small step", "large step"
 # One whose kernels are shorter than their launches, and one whose kernels are long.
 SIZES = {SMALL: Size(256, 2, 4, 64), LARGE: Size(2048, 4, 8, 1024)}
-HEAD = 64  # elements of a width that is whole heads of attention
 
 
 def scaled(op: str, scale: float) -> Size:
     """A step with its width, in whole heads, and its tokens by a factor."""
     size = SIZES[op]
-    width = HEAD * max(1, round(size.width * scale / HEAD))
-    return size._replace(width=width, tokens=max(1, round(size.tokens * scale)))
+    tokens = max(1, round(size.tokens * scale))
+    return size._replace(width=heads_of(size.width * scale), tokens=tokens)
 
 
 def bytes_of(size: Size, device: str) -> int:

@@ -68,8 +68,7 @@ def an_index_leaves_the_registers(registers: Table) -> Finding:
     takes at least twice as long.
 
     The same arithmetic on 32 numbers a thread, by a variable index over constant ones."""
-    row = registers.measured("index known at run time")
-    over = over_control(row)
-    held = row.get("local_bytes")
-    where = "" if units.missing(held) else f" {held} bytes a thread lie in memory."
-    return answer(over.at_least(2.0), f"By a variable index: {with_verdict(row)}.{where}", over)
+    variable = "index known at run time"
+    over, said = registers.beside_control(variable)
+    held = registers.row(variable)["local_bytes"]
+    return answer(over.at_least(2.0), f"{said} {held} bytes a thread lie in memory.", over)

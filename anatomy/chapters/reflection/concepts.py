@@ -9,46 +9,33 @@ from anatomy.figures import framing, tables
 from anatomy.figures.charts.figures import twin
 from anatomy.figures.curriculum import lists, outline
 from anatomy.figures.diagrams import canvas
-from anatomy.figures.diagrams.canvas import GOOD, INK, LINE, MUTED, PAPER, Canvas
 from anatomy.figures.text import inline
-from anatomy.record.showing import Found, Showing, current
+from anatomy.record.showing import Showing, current
 
-# What a day is about, and its column and row on a desk.
+# What a day is about, and where it stands: its column, of four, and its row.
 CONCEPTS = {
-    1: ("Why compilers?", 1, 0),
-    2: ("SMs and warps", 0, 0),
-    3: ("Launches", 2, 0),
-    4: ("Memory ladder", 0, 1),
-    5: ("Coalescing", 0, 2),
-    6: ("Ridge point", 1, 1),
-    7: ("Roofline", 1, 2),
-    8: ("Measuring", 3, 0),
-    9: ("Dispatcher", 2, 1),
-    10: ("Sync points", 3, 1),
-    11: ("Profiling", 3, 2),
-    12: ("Graph capture", 2, 2),
-    13: ("Fusion", 1, 3),
+    1: ("Compilers", 1, 0),
+    2: ("SMs, warps", 1, 1),
+    3: ("Launches", 2, 1),
+    4: ("Memory", 0, 2),
+    5: ("Coalescing", 0, 3),
+    6: ("Ridge point", 1, 3),
+    7: ("Roofline", 1, 4),
+    8: ("Measuring", 3, 2),
+    9: ("Dispatcher", 2, 2),
+    10: ("Sync points", 3, 3),
+    11: ("Profiling", 3, 4),
+    12: ("Capture", 2, 3),
+    13: ("Fusion", 2, 5),
 }
-LINE_HIGH = 24.0  # of an arrow on a phone
+BOX, HIGH = 79.0, 28.0  # pixels of a concept's box
 UNKNOWN = "?"  # a number that was not recorded
 _FIGURE = re.compile(r'<span class="(?:measured|cited)"[^>]*>([^<]*)<')
 
 
-class Grid(NamedTuple):
-    """Pixels of a concept's box, and from one to the next."""
-
-    box: float
-    high: float
-    pitch: float
-    row: float
-
-
-DESK = Grid(106.0, 38.0, 189.0, 84.0)
-
-
 class Arrow(NamedTuple):
-    """From one day's concept to another's: the number, as a page refers to it, what it is and why
-    it joins these two, and the unit of a bare count."""
+    """From one day's concept down to another's: the number, as a page refers to it, what it is and
+    why it joins these two, and the unit of a bare count."""
 
     start: int
     end: int
@@ -99,15 +86,14 @@ def concept_map(*, caption: str | None = None) -> str:
     showing = current()
     before = len(showing.looked_up())
     said = {arrow: _said(showing, arrow) for arrow in ARROWS}
-    found: list[Found] = showing.looked_up()[before:]
+    found = showing.looked_up()[before:]
 
     def draw() -> str:
-        there = {day: _address(showing, day) for day in CONCEPTS}
-        drawn = canvas.both(lambda sheet: _drawn(sheet, said, there), "Concepts and their days.")
+        drawn = canvas.both(lambda sheet: _drawn(sheet, showing, said), "Concepts and their days.")
         head = ("from", "to", "#number", "what it is, and why it joins them")
         lines = [
-            [_name(each.start), _name(each.end), escape(number), escape(each.sense)]
-            for each, number in said.items()
+            [escape(each) for each in (_name(start), _name(end), number, sense)]
+            for (start, end, _, sense, _), number in said.items()
         ]
         return drawn + twin(tables.listed(head, lines, "The arrows"), name="What the numbers say")
 
@@ -123,74 +109,34 @@ def _said(showing: Showing, arrow: Arrow) -> str:
     return unescape(shown[1]) + arrow.unit if shown else UNKNOWN
 
 
-def _address(showing: Showing, day: int) -> str | None:
-    return lists.address(showing, outline.numbered("day", day))
-
-
 def _name(day: int) -> str:
-    return f"{escape(CONCEPTS[day][0])}, day {day}"
+    return f"{CONCEPTS[day][0]}, day {day}"
 
 
-def _drawn(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
-    """The map; a sheet that is too narrow for its numbers has them in a list under it."""
-    desk = sheet.width >= 500
-    grid = DESK if desk else Grid(76.0, 34.0, (sheet.width - 78) / 3, 62.0)
-    for arrow, number in said.items():
-        (x0, y0), (x1, y1) = _ends(arrow, grid)
-        sheet.line((x0, y0), (x1, y1), arrow=True)
-        if desk:
-            short = _short(number)
-            half = canvas.wide(short, 11, bold=True) / 2 + 3
-            x, y = (x0 + x1) / 2, (y0 + y1) / 2 - (9 if y0 == y1 else 0)
-            sheet.box(x - half, y - 8, 2 * half, 15, fill=PAPER)
-            sheet.words(x, y + 4, short, size=11, anchor="middle", bold=True, colour=GOOD)
-    for day, (name, *_) in CONCEPTS.items():
-        x, y = _place(day, grid)
-        first, _, last = (name, " ", f"day {day}") if desk else name.rpartition(" ")
-        with sheet.link(there[day]):
-            sheet.box(x, y, grid.box, grid.high, fill=LINE, opacity=0.5, edge=MUTED)
-            middle, tone = x + grid.box / 2, MUTED if desk else INK
-            if first:
-                sheet.words(middle, y + 15, first, size=11, anchor="middle", bold=True)
-            y += grid.high - 7 if first else grid.high / 2 + 4
-            sheet.words(middle, y, last, size=11, anchor="middle", bold=not desk, colour=tone)
-    if not desk:
-        _listed(sheet, said, there)
+def _drawn(sheet: canvas.Canvas, showing: Showing, said: dict[Arrow, str]) -> None:
+    """The map, whose arrows all go down."""
+    pitch, gap = (sheet.width - BOX - 2) / 3, 24.0 if sheet.width > 500 else 39.0
+    heads = {
+        day: (1 + BOX / 2 + pitch * column, 1 + (HIGH + gap) * row)
+        for day, (_, column, row) in CONCEPTS.items()
+    }
+    spots = {}
+    for each in said:
+        (x0, y0), (x1, y1) = heads[each.start], heads[each.end]
+        aside = (x1 > x0) - (x1 < x0)  # to the left, straight down, or to the right
+        lean = 0.36 * BOX * aside
+        sheet.line((x0 + lean, y0 + HIGH), (x1 - lean, y1), arrow=True)
+        # A phone has no room for two numbers side by side: that of a slanting arrow stands lower.
+        lower = gap / 2 - 13 if aside else 10 - gap / 2
+        spots[each] = (x0 + x1) / 2, (y0 + HIGH + y1) / 2 + lower
+    for each, (x, y) in spots.items():
+        short = said[each].partition(" (")[0]  # its interval stands in the table
+        half = canvas.wide(short, 11, bold=True) / 2 + 2
+        sheet.box(x - half, y - 8, 2 * half, 15, fill=canvas.PAPER)
+        sheet.words(x, y + 4, short, size=11, anchor="middle", bold=True, colour=canvas.GOOD)
+    for day, (x, y) in heads.items():
+        with sheet.link(lists.address(showing, outline.numbered("day", day))):
+            sheet.box(x - BOX / 2, y, BOX, HIGH, fill=canvas.LINE, opacity=0.5, edge=canvas.MUTED)
+            sheet.words(x, y + 12, CONCEPTS[day][0], size=11, anchor="middle", bold=True)
+            sheet.words(x, y + 24, f"day {day}", size=11, anchor="middle", colour=canvas.MUTED)
     sheet.space(2)
-
-
-def _short(number: str) -> str:
-    """A number without its interval, which stands in the table."""
-    return number.partition(" (")[0]
-
-
-def _listed(sheet: Canvas, said: dict[Arrow, str], there: dict[int, str | None]) -> None:
-    """The arrows one under the other."""
-    middle, half, top = sheet.width / 2, 32.0, sheet.height + 26
-    for at, (arrow, number) in enumerate(said.items()):
-        y = LINE_HIGH * at + top
-        for day, x, anchor in ((arrow.start, 0.0, "start"), (arrow.end, sheet.width, "end")):
-            with sheet.link(there[day]):
-                named = f"day {day}: {CONCEPTS[day][0]}"
-                sheet.words(x, y, named, size=11, anchor=anchor, colour=INK)
-        sheet.line((middle - half, y + 4), (middle + half, y + 4), arrow=True)
-        sheet.words(middle, y, _short(number), size=11, anchor="middle", bold=True, colour=GOOD)
-
-
-def _place(day: int, grid: Grid) -> tuple[float, float]:
-    """The upper left corner of a concept."""
-    _, column, row = CONCEPTS[day]
-    return 1 + column * grid.pitch + (grid.pitch if row == 3 else 0) / 2, 1 + row * grid.row
-
-
-def _ends(arrow: Arrow, grid: Grid) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where an arrow leaves one concept and meets the other."""
-    (x0, y0), (x1, y1) = _place(arrow.start, grid), _place(arrow.end, grid)
-    right = x1 > x0
-    if y0 == y1:
-        middle = grid.high / 2
-        return (x0 + grid.box * right, y0 + middle), (x1 + grid.box * (not right), y1 + middle)
-    # On the side of a box that looks towards the other: the farther off, the nearer to its corner.
-    lean = 0.5 if x0 == x1 else 0.9 if abs(x1 - x0) > grid.pitch else 0.7
-    start = lean if right else 1 - lean
-    return (x0 + grid.box * start, y0 + grid.high), (x1 + grid.box * (1 - start), y1)

@@ -28,11 +28,9 @@ def key(showing: Showing, name: str, spec: str) -> str:
     ceilings = showing.ceilings_of(found)
     if ceilings is None or found.recording is None:
         return spans.gap(found)
-    known = keys.numbers(ceilings)
-    if not keys.names(about.formula) <= known.keys():
+    if not (text := about.of(keys.numbers(ceilings))):
         return spans.gap_because(f"not known of {ceilings.machine}", found.command)
-    told = f"{about.how} {about.formula}, {ceilings.machine}"
-    formula = escape(json.dumps(keys.tree(about.formula)))
-    unit = escape(about.unit)
-    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{unit}"></span>'
-    return spans.figure("measured", about.of(known), told) + mine + spans.marks(found)
+    told = f"calculated from the limits of {ceilings.machine}"
+    formula = escape(json.dumps([about.factor, about.powers]))
+    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{about.unit}"></span>'
+    return spans.figure("measured", text, told) + mine + spans.marks(found)

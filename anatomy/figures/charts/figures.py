@@ -16,9 +16,11 @@ from anatomy.judge.limits import Ceilings
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current
 from anatomy.table import units
+from anatomy.table.columns import PERCENT, declared
 from anatomy.table.errors import UnknownName
 
-# Chart -> the function of `plain` that draws it, and its arguments after the rows.
+# Chart -> the function of `plain` that draws it, and its arguments after the rows. Of a column that
+# is a share, bars are a chart as well.
 CHARTS = {
     "times": ("bars", ("median_s",)),
     "rates": ("bars", ("rate",)),
@@ -27,6 +29,7 @@ CHARTS = {
     "sweep-rates": ("sweep", ("rate",)),
     "sweep-ratios": ("sweep", ("ratio",)),
 }
+CHARTS |= {each.name: ("bars", (each.name,)) for each in declared() if each.shown == PERCENT}
 FEW = 140  # characters of a claim's evidence; more stand in a fold
 AGAIN = " (again)"  # what ends the name of a control's duplicate
 
@@ -66,7 +69,8 @@ def shown(
     """Rows as a table, or as a chart with the table under it. Beside the times of a chart stand
     rates, unless `columns` are chosen with no rate and no share of a limit among them."""
     timed = any(row.get("median_s") for row in table)
-    if chart and not timed and (why := refused(table)):
+    drawn = timed or any(not units.missing(row.get(chart)) for row in table)
+    if chart and not drawn and (why := refused(table)):
         return why
     body = (tables.times if timed else tables.plain)(table, columns)
     if chart is None:

@@ -26,9 +26,9 @@ MARKS = {
 
 
 def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
-    """`median_s` or `rate` from zero, each with its interval, and the value beside it: a time with
-    its rate, where that is known; rates under the machine's ceiling. What is slower than the
-    control has another colour."""
+    """A column from zero, such as `median_s`, `rate` or a share, each with its interval, and the
+    value beside it: a time with its rate, where that is known; rates under the machine's ceiling.
+    What is slower than the control has another colour."""
     table = _measured(table, column)
     limited = [row for row in table if column == "rate" and row.get("limit_value")]
     ceilings = list({row.get("share_of"): row for row in limited}.values())
@@ -39,12 +39,13 @@ def bars(table: Sequence[Row], column: str, *, width: int) -> Spec:
     ]
     rules = [{"value": row["limit_value"] / size, "text": _limit_name(row)} for row in ceilings]
     label, beside = grammar.label_width(data, width), grammar.text_width(data)
-    longest = max(grammar.ends_of(data, "high") + grammar.ends_of(rules, "value"))
+    longest = max(grammar.ends_of(data, "high") + grammar.ends_of(rules, "value")) or 1.0
     domain = [0, longest * (1 + beside / (width - label - beside))]
     y, names, height = grammar.row_names(data, width)
     base = grammar.on(data, y=y, description="hover:N")
     scale, axis = alt.Scale(domain=domain, nice=False), alt.Axis(tickCount=width // 90)
-    x = alt.X("value:Q", scale=scale, title=f"{title} ({rows.interval_name(table)})", axis=axis)
+    title += f" ({rows.interval_name(table)})" if column in rows.INTERVALS else ""
+    x = alt.X("value:Q", scale=scale, title=title, axis=axis)
     colour = alt.Color("colour:N", scale=None)
     layers = [
         base.mark_bar(height=14, cornerRadiusEnd=2).encode(x=x, color=colour),
@@ -246,7 +247,7 @@ def _limit_name(row: Row) -> str:
 def _point(row: Row, column: str, size: float) -> dict[str, Any]:
     """A row's mark, its value and interval in units of `size`."""
     value, text = row[column] / size, rows.printed(row, column)
-    ends = [row.get(name) for name in rows.INTERVALS[column]]
+    ends = [row.get(name) for name in rows.INTERVALS.get(column, ("", ""))]
     low, high = (value if units.missing(end) else end / size for end in ends)
     hover = f"{row.get('variant')}: {text}"
     if not units.missing(ends[0]):
@@ -263,5 +264,7 @@ def _axis_of(table: Sequence[Row], column: str, beside: Sequence[Row] = ()) -> t
         top = max([row["rate"] for row in table] + [row["limit_value"] for row in beside])
         size, prefix = next(step for step in reversed(units.PREFIXES) if top >= step[0])
         return size, f"{prefix}{table[0]['rate_unit']}"
+    if column != "median_s":
+        return 0.01, f"{rows.heading(column)}, %"
     size, unit = tables.time_unit([row["median_s"] for row in table])
     return size, f"time, {unit}"

@@ -1,4 +1,5 @@
-"""A cost that goes in steps: marks beside the staircase fitted to them, or beside predictions."""
+"""A cost that goes in steps: marks beside the staircase fitted to them, or beside predictions; and
+what is told in its order."""
 
 from collections.abc import Sequence
 
@@ -51,3 +52,16 @@ def predicted(points: Data, ticks: Sequence[float], titles: Titles, *, width: in
         grammar.dots(base, 34, color=alt.value(SERIES[0]), shape=alt.value("circle")),
     ]
     return grammar.framed(layers, width, 190)
+
+
+def in_order(points: Data, titles: Titles, *, width: int) -> Spec:
+    """Ratios at `x` as they came, in a line around the one of 1; no axis is shorter than 10 %, or
+    it would show noise as if it were much."""
+    ends = [0.95, 1.05, *grammar.ends_of(points, "value")]
+    scale = alt.Scale(domain=[min(ends), max(ends)], nice=False, zero=False)
+    x = alt.X("x:Q", title=titles[0], axis=alt.Axis(grid=False, tickCount=width // 80))
+    y = alt.Y("value:Q", title=titles[1], scale=scale)
+    blue = alt.value(SERIES[0])
+    line = grammar.through(points, 1.6, "step-after", x=x, y=y, color=blue)
+    told = grammar.dots(grammar.on(points, x=x, y=y, description="hover:N"), 12, color=blue)
+    return grammar.framed([grammar.one("y"), line, told], width, 150)

@@ -14,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -21,15 +22,31 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 from unittest.mock import patch
 
 # What measuring imports sooner or later, by how long that takes. To profile imports half of the
-# compiler, and to forget what was compiled the rest, for what it has of CUDA graphs.
+# compiler, to forget what was compiled most of the rest, for what it has of CUDA graphs.
 IMPORTS = ("pandas", "torch.profiler", "torch._inductor.cudagraph_trees")
+# What a first compilation imports beside that, with all in the packages: a second on the host of an
+# H200, in each of some twenty processes. A version of torch may lack one; a CPU's has no Triton.
+COMPILER = (
+    "sympy.combinatorics.permutations",
+    "sympy.physics.units",
+    "torch.distributed.tensor.experimental",
+    "torch.utils.cpp_extension",
+    "triton.compiler.compiler",
+    "triton.experimental.gluon",
+)
+COMPILER_PACKAGES = (
+    "torch._dynamo.backends",
+    "torch._inductor.codegen",
+    "torch._inductor.fx_passes",
+    "torch._inductor.fx_passes.serialized_patterns",
+)
 MESSAGE_BYTES = 1 << 20
 LOOK_S = 0.05  # how often to look whether it lives
 # Kills the group that it is begun in once its standard input ends, which it does with the recorder.
@@ -37,7 +54,8 @@ LEASH = "exec 3<&0; ( (read -r _; kill -9 0) <&3 & )"
 
 
 class Nursery:
-    """Forks off workers, one at a time. It begins with the first, and ends with its `with` block.
+    """Forks off workers, one at a time. It begins with the first, if nobody has it `begin` before,
+    and ends with its `with` block.
     `launch` starts a Python program with its arguments and one more file descriptor, which ends
     however this process does, and can be asked whether it `has_ended` and told to `close`."""
 
@@ -58,12 +76,16 @@ class Nursery:
             self._process.close()
             self._socket = None
 
-    def fork(self, module: str, task: Path, environment: Mapping[str, str]) -> "Forked":
-        """Have a module run as a program with a file as its standard input."""
+    def begin(self) -> None:
+        """Have it import everything while its recorder does something else."""
         if not self._socket:
             self._socket, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with there:
                 self._process = self._launch([__file__, str(there.fileno())], there.fileno())
+
+    def fork(self, module: str, task: Path, environment: Mapping[str, str]) -> "Forked":
+        """Have a module run as a program with a file as its standard input."""
+        self.begin()
         order = json.dumps({"module": module, "environment": dict(environment)})
         leash, held = os.pipe()
         read, printed = os.pipe()
@@ -160,7 +182,7 @@ def main(end: socket.socket) -> None:
 
 
 def import_all() -> None:
-    """Import torch and `IMPORTS`, and touch no GPU."""
+    """Import torch, `IMPORTS`, and what there is of the compiler, and touch no GPU."""
     import torch
 
     # A part of the compiler asks on import whether there is a GPU. Only the answer of a torch built
@@ -169,6 +191,17 @@ def import_all() -> None:
     with patch.object(torch.cuda, "is_available", return_value=built):
         for name in IMPORTS:
             importlib.import_module(name)
+        for name in _of_the_compiler():
+            with suppress(Exception):  # whoever needs it will meet the error
+                importlib.import_module(name)
+
+
+def _of_the_compiler() -> Iterator[str]:
+    yield from COMPILER
+    for name in COMPILER_PACKAGES:
+        with suppress(ImportError):
+            package = importlib.import_module(name)
+            yield from (f"{name}.{each.name}" for each in pkgutil.iter_modules(package.__path__))
 
 
 def _become(order: Mapping[str, Any], given: int, printed: int, leash: int) -> None:

@@ -2,6 +2,7 @@
 comes as JSON on standard input, the outcome goes as JSON into the file that it names. An experiment
 may print, crash, or run out of memory without touching another one's CUDA context."""
 
+import contextlib
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import pandas as pd
 
 from anatomy import judge
 from anatomy.machine import host, versions
-from anatomy.record import declare, recording
+from anatomy.record import declare, recording, signatures
 from anatomy.record.provenance import canonical
 from anatomy.table import columns, units
 from anatomy.table.errors import AnatomyError, Busy, MeasurementError, OutOfMemory
@@ -37,7 +38,11 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
     name, params = spec["experiment"], spec["params"]
     device = params.get("device", "cpu")
     host.require_device(device)
-    function = declare.load(name, spec["package"] and Path(spec["package"]))
+    process = f"one process, {spec.get('process', 'fresh')}"
+    if params.get("backend") == "inductor" and device.startswith("cuda"):
+        process += _begin_compilers()
+    with signatures.unchanging(None if spec["package"] else signatures.declaring(name)):
+        function = declare.load(name, spec["package"] and Path(spec["package"]))
     if spec["allow_foreign"]:
         os.environ["ANATOMY_ALLOW_FOREIGN"] = "1"  # compare asks again, for callers without us
     else:
@@ -61,7 +66,7 @@ def measure(spec: Mapping[str, Any]) -> dict[str, Any]:
         "method": {
             **account["method"],
             **table.attrs.get("method", {}),
-            "process": f"one process, {spec.get('process', 'fresh')}",
+            "process": process,
             "start_s": round(start_s, 3),  # interpreter, torch and the experiment's imports
             "measured_s": round(measured_s - waited_s, 3),
             **({"compiling_s": round(compiling_s, 3)} if compiling_s else {}),  # part of it
@@ -135,6 +140,17 @@ def _waited_s() -> float:
     """What this process has waited so far for the turns of workers on other GPUs."""
     turns = sys.modules.get("anatomy.measure.turns")
     return turns.waited_s if turns else 0.0
+
+
+def _begin_compilers() -> str:
+    """Begin the processes in which Triton compiles, and say so. They take seconds to import torch;
+    until they have, a first compilation does without them, and takes seconds longer than others."""
+    with contextlib.suppress(Exception):  # the compiler's own name for it; it begins them by itself
+        from torch._inductor.async_compile import AsyncCompile
+
+        AsyncCompile.use_process_pool()
+        return ", the compiler's processes begun"
+    return ""
 
 
 def _compilations() -> Sequence[Any]:

@@ -5,28 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from anatomy.chapters.timing.timing import COUNTS, LAUNCHING, NAMED, QUANTITIES
 from tests.fakes import synthetic
 
-# Time of each way over the careful one's, by operation.
-WAYS = {
-    "GEMM": {
-        "perf_counter, no wait": 0.05,
-        "perf_counter, a wait a call": 1.1,
-        "perf_counter, one wait": 1.02,
-        "events, one call": 1.04,
-        "events, many calls": 1.01,
-    },
-    "addition": {
-        "perf_counter, no wait": 3.0,
-        "perf_counter, a wait a call": 8.0,
-        "perf_counter, one wait": 2.5,
-        "events, one call": 4.0,
-        "events, many calls": 2.5,
-    },
-    "copy": {"back to back": 0.6},
-    "values": {"zeros": 0.8},
-}
-CONTROLS = {"copy": "cache flushed", "values": "random"}
+# Time of each way over the control's, by operation.
+SLOWER = {"GEMM": (0.05, 1.1, 1.02, 1.04, 1.01), "addition": (3.0, 8.0, 2.5, 4.0, 2.5)}
+SLOWER |= {"copy": (0.6,), "values": (0.8,)}
 # Of the samples: a slow drift as a share of the whole run, and noise.
 DRIFT, NOISE, SAMPLES = 0.2, 0.01, 960
 
@@ -35,13 +19,12 @@ DRIFT, NOISE, SAMPLES = 0.2, 0.01, 960
 def ways(root: Path, **params: Any) -> Path:
     """A recording of `timing.ways`."""
     rows = []
-    for op, slower in WAYS.items():
-        quantity = "gpu_cold" if op == "copy" else "gpu_warm"
-        control = CONTROLS.get(op, "events behind a sleep")
-        moved = {"bytes": 2**24} if op == "copy" else {}
-        rows += synthetic.compared(op, quantity, 2e-4, slower, control=control, **moved)
+    for op, (control, *others) in NAMED.items():
+        slower = dict(zip(others, SLOWER[op], strict=True))
+        own = {"quantity": "gpu_cold", "bytes": 2**24} if op == "copy" else {"quantity": "gpu_warm"}
+        rows += synthetic.compared(op, base_s=2e-4, slowdowns=slower, control=control, **own)
     for row in rows:
-        row["launch_inclusive"] = row["op"] not in CONTROLS and row["role"] == "variant"
+        row["launch_inclusive"] = row["variant"] in LAUNCHING
     return synthetic.record(root, "timing.ways", rows, **params)
 
 
@@ -49,13 +32,11 @@ def ways(root: Path, **params: Any) -> Path:
 def equals(root: Path, **params: Any) -> Path:
     """A recording of `timing.equals`, with samples as they are kept."""
     noise, rows = np.random.default_rng(0), []
-    for op, quantity in {"GEMM": "gpu_warm", "addition": "step_wall"}.items():
+    for op, quantity in QUANTITIES.items():
         along = 1 + DRIFT * np.arange(SAMPLES) / SAMPLES
         taken = 1e-3 * along * np.exp(NOISE * noise.standard_normal(SAMPLES))
         told = {"op": op, "role": "variant", "quantity": quantity, "device": "cuda"}
-        kept = [float(f"{each:.5g}") for each in taken]
-        rows.append(told | {"variant": "samples", "samples_s": kept, "samples": SAMPLES})
-        named = ("one sample each", "one after the other", "in turn")
-        rows += [told | {"variant": name, "blocks": None} for name in named]
-        rows += [told | {"variant": f"{n} blocks", "blocks": n} for n in (6, 12, 24, 48, 96)]
+        own = [told | {"variant": name, "blocks": count} for name, count in COUNTS.items()]
+        own[0] |= {"samples_s": [float(f"{each:.5g}") for each in taken], "samples": SAMPLES}
+        rows += own
     return synthetic.record(root, "timing.equals", rows, **params)

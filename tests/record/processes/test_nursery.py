@@ -62,15 +62,44 @@ def test_no_file_of_a_worker_stays_open_when_it_has_ended(measurer):
 
 def test_to_import_what_forks_share_asks_the_driver_nothing():
     code = (
-        "import torch\n"
+        "import sys, torch\n"
         "from anatomy.record.processes import nursery\n"
-        "torch.cuda.is_available = torch.cuda.device_count = lambda: 1 / 0\n"
+        "asked = []\n"
+        "torch.version.cuda = '13.0'\n"  # as a torch that is built for CUDA
+        "for name in ('is_available', 'device_count', '_lazy_init', 'get_device_properties'):\n"
+        "    setattr(torch.cuda, name, lambda *_, name=name: asked.append(name) or 1 / 0)\n"
         "nursery.import_all()\n"
-        "import sys; print(*(name in sys.modules for name in nursery.IMPORTS))\n"
+        "print(*asked, *(name in sys.modules for name in nursery.IMPORTS))\n"
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
     assert done.stdout.split() == ["True"] * len(nursery.IMPORTS), done.stderr
+
+
+def test_a_fork_has_what_a_first_compilation_imports():
+    code = (
+        "import sys\n"
+        "from anatomy.record.processes import nursery\n"
+        "nursery.import_all()\n"
+        "import torch\n"
+        "before = set(sys.modules)\n"
+        "x = torch.ones(8)\n"
+        "torch.compile(torch.add, options={'cpp.vec_isa_ok': False})(x, x)\n"
+        "new = {name for name in set(sys.modules) - before if name.startswith('torch.')}\n"
+        "print(sum('_inductor.fx_passes' in name for name in new), len(new) < 80, *sorted(new))\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.stdout.split()[:2] == ["0", "True"], done.stdout + done.stderr
+
+
+def test_a_nursery_can_import_while_its_recorder_does_something_else(toylab):
+    with isolation.nursery() as mother:
+        mother.begin()
+        begun = mother._process
+        mother.begin()
+        Measurer(package=toylab, nursery=mother).measure("toy.fine", CPU)
+        assert mother._process is begun
 
 
 def test_several_fresh_processes_begin_from_nothing(measurer, monkeypatch):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch._inductor.async_compile import AsyncCompile
 
 from anatomy import judge
 from anatomy.record import declare
@@ -61,6 +62,29 @@ def test_a_measurement_is_told_with_its_times_and_circumstances(table):
 
 
 @pytest.mark.filterwarnings("ignore:toy.fine returned columns")
+@pytest.mark.parametrize(
+    ("params", "begun"),
+    [
+        ({"device": "cuda:0", "backend": "inductor"}, True),
+        ({"device": "cuda:0", "backend": "eager"}, False),
+        ({"device": "cuda:0"}, False),
+        ({"device": "cpu", "backend": "inductor"}, False),
+    ],
+)
+def test_where_something_is_compiled_its_compilers_begin_before(table, monkeypatch, params, begun):
+    monkeypatch.setattr(worker.host, "require_device", lambda device: None)
+    asked = []
+    monkeypatch.setattr(AsyncCompile, "use_process_pool", lambda: asked.append(1))
+    with pytest.warns(UserWarning):
+        process = worker.measure(SPEC | {"params": params})["method"]["process"]
+    assert bool(asked) == process.endswith("the compiler's processes begun") == begun
+
+
+def test_a_compiler_that_knows_no_such_processes_is_left_to_itself(table, monkeypatch):
+    monkeypatch.delattr(AsyncCompile, "use_process_pool")
+    assert worker._begin_compilers() == ""
+
+
 def test_what_it_waited_for_others_is_no_part_of_what_it_took(table, monkeypatch):
     waited = SimpleNamespace(waited_s=3.0)  # for an experiment before, in the same process
     monkeypatch.setitem(sys.modules, "anatomy.measure.turns", waited)
