@@ -157,6 +157,10 @@ compare(
 )
 
 # %% [markdown]
+# On a CPU expect `undecided` for `read now`, and some more time for `read late`. A CPU has no queue: a call
+# returns when its work is done, so `.item()` waits for nothing, and `late` only adds its copies. On a GPU `now` ends the
+# CPU's lead in each step, and `late` keeps a step of it.
+#
 # ## Where next?
 #
 # - [Sync points](../benchmarks/c02_sync_points.md): which lines wait, and what to write instead.
