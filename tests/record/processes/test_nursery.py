@@ -76,23 +76,6 @@ def test_to_import_what_forks_share_asks_the_driver_nothing():
     assert done.stdout.split() == ["True"] * len(nursery.IMPORTS), done.stderr
 
 
-def test_a_fork_has_what_a_first_compilation_imports():
-    code = (
-        "import sys\n"
-        "from anatomy.record.processes import nursery\n"
-        "nursery.import_all()\n"
-        "import torch\n"
-        "before = set(sys.modules)\n"
-        "x = torch.ones(8)\n"
-        "torch.compile(torch.add, options={'cpp.vec_isa_ok': False})(x, x)\n"
-        "new = {name for name in set(sys.modules) - before if name.startswith('torch.')}\n"
-        "print(sum('_inductor.fx_passes' in name for name in new), *sorted(new))\n"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
-    assert done.stdout.startswith("0 "), done.stdout + done.stderr
-
-
 def test_the_compiler_still_asks_for_all_that_writes_code():
     """It does so once, for all kinds of devices, where it knows none of them yet."""
     code = (
