@@ -25,7 +25,6 @@ CHIPS = {
     "inconclusive": ("?", "open"),
     "not measurable here": ("–", "open"),
     "not recorded": ("○", "open"),
-    "not measured yet": ("…", "open"),
     "passes": ("✓", "better"),
     "void": ("✗", "worse"),
 }
@@ -65,7 +64,6 @@ RULES = {
     "inconclusive": "The intervals allow both.",
     "not measurable here": "This machine lacks what it takes.",
     "not recorded": "The recordings that decide it are missing.",
-    "not measured yet": "No experiment decides it yet.",
     "passes": "Every error is within what is allowed.",
     "void": "An error is larger than allowed, so its time counts for nothing.",
 }
