@@ -104,7 +104,7 @@ def test_written_numbers_have_six_digits_and_no_text_is_a_formula():
     lines = ledger.as_csv([slower(True), odd]).split("\n")
     assert lines[0] == ",".join(ledger.COLUMNS) and lines[-1] == ""
     assert ",2.0,4.0,x,8.0,7.0,9.0,time of a / of b,3,2.0,Seen.,True" in lines[1]
-    assert lines[2] == ",a-bare-one,'=1+1,Grüße,,,not recorded,,,,,,,,,,,,None is there.,,"
+    assert lines[2] == ",a-bare-one,'=1+1,Grüße,,,not recorded,,,,,,,,,,,,None is there.,"
     text = ledger.as_json([slower(True), odd])
     first, other = json.loads(text)
     assert first["measured"] == 8.0 and other["statement"] == "=1+1" and "Grüße" in text

@@ -185,7 +185,8 @@ def test_only_small_kernels_are_promised_anything_by_graphs():
         ("gemm_align1", 0, FAILS),
         ("gemm", 1, HOLDS),
         ("gemm", 0, IN_PART),
-        (None, 0, INCONCLUSIVE),  # its kernels were not listed
+        (None, 0, FAILS),  # its kernels were not listed, but blocks are used again
+        (None, 1, HOLDS),
     ],
 )
 def test_only_a_compiler_selects_where_eager_code_neither_selects_nor_reuses(
@@ -195,4 +196,4 @@ def test_only_a_compiler_selects_where_eager_code_neither_selects_nor_reuses(
     names = {"contiguous": ["gemm"], "sliced_offset_view": other and [other]}
     products = [matmul | {"variant": each, "kernels": known} for each, known in names.items()]
     blocks = [{"variant": "cached", "op": "16 MiB", "driver_calls": driver_calls}]
-    assert only_compilers_select(Table(products), Table(blocks)).word == word
+    assert only_compilers_select(Table(products, {}), Table(blocks, {})).word == word
