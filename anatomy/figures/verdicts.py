@@ -33,7 +33,7 @@ CHIPS = {
 TAGS = {
     "power-limited": "The power cap lowered the clock in some blocks.",
     "wide": "The interval is wider than aimed at; the time budget ran out.",
-    "launch-inclusive": "The call synchronizes: its launch is included.",
+    "launch-inclusive": "Its launch is included: the call waits, or the host could not keep ahead.",
     "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
     "gap-bound": "The GPU stands still for more than a tenth of the span.",
     "host-paced": "The host needs longer to ask for this than the GPU to run it: expect another "
