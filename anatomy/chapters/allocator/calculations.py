@@ -16,5 +16,5 @@ def batches_until_full(memory: float, kept: float) -> float:
 @calculation("blocks-without-a-cache-at-least", unit="s", emptied=f"{EMPTIED}.low_s")
 @calculation("blocks-without-a-cache-at-most", unit="s", emptied=f"{EMPTIED}.high_s")
 def blocks_without_a_cache(emptied: float) -> float:
-    """300 blocks of 64 MiB, each from the driver and back to it."""
-    return 300 * emptied
+    """200 blocks of 64 MiB, as a step may take, each from the driver and back to it."""
+    return 200 * emptied

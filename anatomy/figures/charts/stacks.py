@@ -85,10 +85,12 @@ def areas(
         grammar.words(grammar.on(named[line::2], x=x, y=alt.value(TALL + (line + 1) * NAMES)))
         for line in (0, 1)
     ]
+    # A line between two parts passes behind it.
+    how = {"dy": -8, "fontWeight": 600, "stroke": PAPER, "strokeWidth": 3}
     layers = [
         base.mark_area(interpolate="step-after", opacity=1),
         grammar.dashed(spans[:-1], x=alt.X("end:Q", scale=across, axis=None)),
         *names,
-        grammar.words(grammar.on([peak], x=x, y=y), how={"dy": -8, "fontWeight": 600}),
+        grammar.words(grammar.on([peak], x=x, y=y), how=how),
     ]
     return grammar.framed(layers, width, TALL)

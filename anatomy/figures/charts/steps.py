@@ -59,7 +59,8 @@ def in_order(points: Data, titles: Titles, *, width: int) -> Spec:
     it would show noise as if it were much."""
     ends = [0.95, 1.05, *grammar.ends_of(points, "value")]
     scale = alt.Scale(domain=[min(ends), max(ends)], nice=False, zero=False)
-    x = alt.X("x:Q", title=titles[0], axis=alt.Axis(grid=False, tickCount=width // 80))
+    axis = alt.Axis(grid=False, tickCount=width // 80)
+    x = alt.X("x:Q", title=titles[0], axis=axis, scale=alt.Scale(nice=False))
     y = alt.Y("value:Q", title=titles[1], scale=scale)
     blue = alt.value(SERIES[0])
     line = grammar.through(points, 1.6, "step-after", x=x, y=y, color=blue)
