@@ -36,7 +36,7 @@ OURS = {
     "chooser": {"len(panels)"},
     "commands": {"ident"},
     "fences": {"fence.line + offset", "name", "own", "page", "value"},
-    "figures": {"kind"},
+    "figures": {"tone"},
     "framing": {"f' {kind}' if kind and body else ''"},
     "frontiers": {"kind"},
     "labs": {"DRAWN", "SESSION", "YOURS"},

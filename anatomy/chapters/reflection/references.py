@@ -32,5 +32,5 @@ def key(showing: Showing, name: str, spec: str) -> str:
         return spans.gap_because(f"not known of {ceilings.machine}", found.command)
     told = f"calculated from the limits of {ceilings.machine}"
     formula = escape(json.dumps([about.factor, about.powers]))
-    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{about.unit}"></span>'
+    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{escape(about.unit)}"></span>'
     return spans.figure("measured", text, told) + mine + spans.marks(found)
