@@ -26,7 +26,6 @@ from anatomy.claims.findings import (
     INCONCLUSIVE,
     NOT_MEASURABLE,
     NOT_RECORDED,
-    NOT_YET,
     WORDS,
     Case,
     Finding,
@@ -41,7 +40,7 @@ from anatomy.table.errors import AnatomyError, lookup
 
 # The words of a verdict, and what claims are written with.
 __all__ = ["ALL_WORDS", "FAILS", "HOLDS", "INCONCLUSIVE", "NOT_MEASURABLE", "NOT_RECORDED"]
-__all__ += ["IN_PART", "NOT_YET", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
+__all__ += ["IN_PART", "WORDS", "Case", "Cases", "Claim", "Finding", "Measured"]
 __all__ += ["Need", "Result", "Unmeasured", "all_claims", "answer", "claim", "evaluate"]
 
 
@@ -77,7 +76,7 @@ class Result:
     """A claim as evaluated on one machine's recordings."""
 
     claim: Claim
-    word: str  # the verdict, or `NOT_RECORDED`, or `NOT_YET`
+    word: str  # the verdict, or `NOT_RECORDED`
     evidence: str
     found: tuple[Found, ...]  # the recordings it looked for
     measured: Measured | None = None  # the number to hold against the claimed one
@@ -182,8 +181,6 @@ def _judged(asked: Claim, found: tuple[Found, ...]) -> Result:
     """What the recordings come to: a finding, or why there is none."""
     if finding := asked.settled:
         return Result(asked, found=found, **vars(finding))
-    if asked.judge is None:
-        return Result(asked, NOT_YET, f"To be measured with the pages on {asked.awaits}.", found)
     if missing := sum(each.recording is None for each in found):
         evidence = f"{missing} of the {len(found)} recordings that it reads are missing."
         return Result(asked, NOT_RECORDED, evidence, found)

@@ -22,10 +22,8 @@ IN_PART = "holds in part"
 INCONCLUSIVE = "inconclusive"
 NOT_MEASURABLE = "not measurable here"
 WORDS = (HOLDS, FAILS, IN_PART, INCONCLUSIVE, NOT_MEASURABLE)
-# No verdicts: a recording that the claim needs is missing; nobody has written what it needs.
-NOT_RECORDED = "not recorded"
-NOT_YET = "not measured yet"
-ALL_WORDS = (*WORDS, NOT_RECORDED, NOT_YET)
+NOT_RECORDED = "not recorded"  # no verdict: a recording that the claim needs is missing
+ALL_WORDS = (*WORDS, NOT_RECORDED)
 # What a comparison of two times may find, besides that it is undecided.
 DECIDED = ("faster", "slower", "same")
 # How far a number may lie from the one that was claimed and still be called the same finding.

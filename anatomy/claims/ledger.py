@@ -23,7 +23,7 @@ from anatomy.table.units import inert
 COLUMNS = (
     *("row", "claim", "statement", "source", "topic", "machine", "verdict", "condition"),
     *("claimed", "claimed_low", "claimed_high", "unit", "measured", "measured_low"),
-    *("measured_high", "measures", "cases", "deviation", "evidence", "fresh", "awaits"),
+    *("measured_high", "measures", "cases", "deviation", "evidence", "fresh"),
 )
 # The file of a machine's committed verdicts, beside its recordings.
 COMMITTED = "verdicts.json"
@@ -83,7 +83,6 @@ def row(result: Result) -> dict[str, Any]:
         *((seen.value, seen.low, seen.high) if seen else (None,) * 3),
         *((claim.measures or None, seen.cases) if seen else (None, None)),
         *(result.deviation, result.evidence, all(recorded) if recorded else None),
-        claim.awaits or None,
     )
     return dict(zip(COLUMNS, values, strict=True))
 

@@ -12,7 +12,7 @@ from anatomy.table.errors import AnatomyError, lookup
 
 TABLE = Path(__file__).with_name("seeds.toml")
 # Statements that no chapter measures yet, or ever.
-AWAITING = Path(__file__).with_name("statements.toml")
+BY_READING = Path(__file__).with_name("statements.toml")
 # Topics of statements about the documents themselves: counts of days, hours, fences of code.
 TRIVIA = ("the suite", "learning")
 # What each statement of the seed has in its file.
@@ -53,7 +53,6 @@ class Statement:
     claimed: tuple[float, float] | None = None  # its lower and upper end, equal for a single one
     unit: str = ""  # of `claimed`, one of `findings.UNITS`
     measures: str = ""  # what the measured number is: `time of a view / of its control`
-    awaits: str = ""  # the pages that will measure it, where no claim does
     verdict: str | None = None  # of a reading, where no measurement can settle it, and its reason
     because: str = ""
 
@@ -66,7 +65,7 @@ class Statement:
 @cache
 def statements() -> dict[str, Statement]:
     """All statements of the seed by id, in the order of the ledger."""
-    return read([AWAITING, *chapters.files("statements.toml")])
+    return read([BY_READING, *chapters.files("statements.toml")])
 
 
 def read(files: Iterable[Path]) -> dict[str, Statement]:

@@ -25,7 +25,6 @@ CHIPS = {
     "inconclusive": ("?", "open"),
     "not measurable here": ("–", "open"),
     "not recorded": ("○", "open"),
-    "not measured yet": ("…", "open"),
     "passes": ("✓", "better"),
     "void": ("✗", "worse"),
 }
@@ -34,7 +33,7 @@ CHIPS = {
 TAGS = {
     "power-limited": "The power cap lowered the clock in some blocks.",
     "wide": "The interval is wider than aimed at; the time budget ran out.",
-    "launch-inclusive": "The call synchronizes: its launch is included.",
+    "launch-inclusive": "Its launch is included: the call waits, or the host could not keep ahead.",
     "launch-bound": "The host needs about as long to ask for this call as the GPU to run it.",
     "gap-bound": "The GPU stands still for more than a tenth of the span.",
     "host-paced": "The host needs longer to ask for this than the GPU to run it: expect another "
@@ -65,7 +64,6 @@ RULES = {
     "inconclusive": "The intervals allow both.",
     "not measurable here": "This machine lacks what it takes.",
     "not recorded": "The recordings that decide it are missing.",
-    "not measured yet": "No experiment decides it yet.",
     "passes": "Every error is within what is allowed.",
     "void": "An error is larger than allowed, so its time counts for nothing.",
 }

@@ -207,9 +207,10 @@ def record(
             )
         round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic(), begun=[first])
         # Every share is of the machine's ceilings, so they come first, and alone on the GPU, which
-        # paces them: what the others import is imported meanwhile.
+        # paces them: what the others import is imported meanwhile, but not where each lane is yet
+        # to be given its cores.
         others = sum(item.name != limits.EXPERIMENT for item in todo)
-        if WARM and 1 < others < len(todo):
+        if WARM and 1 < others < len(todo) and len(cards) < 2:
             first.begin()
         while round_.todo and round_.todo[0].name == limits.EXPERIMENT:
             round_.measure(round_.todo.popleft(), measurer)

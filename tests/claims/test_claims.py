@@ -18,11 +18,6 @@ def verdict(name: str, **given) -> claims.Result:
     return claims.evaluate(synthetic.showing(**given), name)
 
 
-def test_a_statement_that_nobody_measures_yet_says_who_will():
-    result = verdict("only-compilers-select")
-    assert result.word == claims.NOT_YET and "curriculum" in result.evidence
-
-
 def test_the_seeds_figures_are_in_seconds_with_their_lines():
     figure = seeds.figure("fp16-2048", "matmul", "sliced_offset_view")
     assert figure.seconds == pytest.approx(0.6576e-3)

@@ -67,7 +67,6 @@ def test_a_row_has_what_was_claimed_what_was_measured_and_what_came_of_it():
         "deviation": 8.0000001 / 4.0,
         "evidence": "Seen.",
         "fresh": True,
-        "awaits": None,
     }
     assert list(ledger.row(slower(True))) == list(ledger.COLUMNS)
 
@@ -83,8 +82,6 @@ def test_what_a_row_lacks_is_none():
     unclaimed = replace(BARE, measured=Measured.counted(3.0, "s"))
     row = ledger.row(unclaimed)
     assert (row["unit"], row["measured"], row["cases"], row["measures"]) == ("s", 3.0, 1, None)
-    awaited = Result(Claim("one", "It is so.", awaits="a page"), claims.NOT_YET, "", ())
-    assert ledger.row(awaited)["awaits"] == "a page"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +103,8 @@ def test_written_numbers_have_six_digits_and_no_text_is_a_formula():
     odd = replace(BARE, claim=replace(BARE.claim, statement="=1+1", place="Grüße"))
     lines = ledger.as_csv([slower(True), odd]).split("\n")
     assert lines[0] == ",".join(ledger.COLUMNS) and lines[-1] == ""
-    assert ",2.0,4.0,x,8.0,7.0,9.0,time of a / of b,3,2.0,Seen.,True," in lines[1]
-    assert lines[2] == ",a-bare-one,'=1+1,Grüße,,,not recorded,,,,,,,,,,,,None is there.,,"
+    assert ",2.0,4.0,x,8.0,7.0,9.0,time of a / of b,3,2.0,Seen.,True" in lines[1]
+    assert lines[2] == ",a-bare-one,'=1+1,Grüße,,,not recorded,,,,,,,,,,,,None is there.,"
     text = ledger.as_json([slower(True), odd])
     first, other = json.loads(text)
     assert first["measured"] == 8.0 and other["statement"] == "=1+1" and "Grüße" in text
@@ -162,14 +159,14 @@ FOUND = [
     slower(True),
     slower(True, word=claims.IN_PART),
     BARE,
-    replace(BARE, claim=replace(BARE.claim, name="other", topic="sums"), word=claims.NOT_YET),
+    replace(BARE, claim=replace(BARE.claim, name="other", topic="sums")),
 ]
 
 
 def test_results_are_counted_by_all_words_and_verdicts_are_those_of_five():
     assert ledger.counts(FOUND[:3]) == {
         **{"holds": 1, "fails": 0, "holds in part": 1, "inconclusive": 0},
-        **{"not measurable here": 0, "not recorded": 1, "not measured yet": 0},
+        **{"not measurable here": 0, "not recorded": 1},
     }
     assert ledger.verdicts(FOUND) == {"a-is-slower": claims.IN_PART}
 
@@ -183,7 +180,7 @@ def test_results_are_counted_by_all_words_and_verdicts_are_those_of_five():
         ({"verdict": "holds-in-part"}, [1]),
         ({"verdict": "fails"}, []),
         ({"topic": "layouts"}, [0, 1]),
-        ({"topic": "sums", "verdict": "not-measured-yet"}, [3]),
+        ({"topic": "sums", "verdict": "not-recorded"}, [3]),
         ({"topic": "sums", "verdict": "holds"}, []),
     ],
 )
@@ -205,7 +202,7 @@ def test_a_verdict_or_topic_that_there_is_not_is_told():
         ({}, claims.NOT_RECORDED, []),
         ({"a-is-slower": "holds"}, claims.HOLDS, []),
         ({"a-is-slower": "fails"}, claims.HOLDS, ["was 'fails', is 'holds'. Seen."]),
-        ({"a-is-slower": "fails"}, claims.NOT_YET, ["was 'fails', is 'not measured yet'. Seen."]),
+        ({"a-is-slower": "fails"}, claims.NOT_RECORDED, ["was 'fails', is 'not recorded'. Seen."]),
     ],
 )
 def test_a_verdict_has_changed_where_one_is_lost_or_another(before, word, told):

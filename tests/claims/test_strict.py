@@ -11,6 +11,7 @@ from anatomy.chapters.memory_layout.contiguity_claims import (
     OPS,
     VIEWS,
     contiguous_is_fastest,
+    only_compilers_select,
     views_often_slower,
 )
 from anatomy.chapters.sync_points.claims.sync_points import (
@@ -176,3 +177,23 @@ def test_only_small_kernels_are_promised_anything_by_graphs():
     table, nothing = Table([replay(2e-6, 0.2), replay(200e-6, 1.0)], {}), Table([], {})
     found = cuda_graphs_are_faster(table, nothing)
     assert found.word == HOLDS and "1.00× (over 100 µs)" in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("other", "driver_calls", "word"),
+    [
+        ("gemm_align1", 0, FAILS),
+        ("gemm", 1, HOLDS),
+        ("gemm", 0, IN_PART),
+        (None, 0, FAILS),  # its kernels were not listed, but blocks are used again
+        (None, 1, HOLDS),
+    ],
+)
+def test_only_a_compiler_selects_where_eager_code_neither_selects_nor_reuses(
+    other, driver_calls, word
+):
+    matmul = {"op": "matmul", "quantity": "gpu_warm", "median_s": 1e-3}
+    names = {"contiguous": ["gemm"], "sliced_offset_view": other and [other]}
+    products = [matmul | {"variant": each, "kernels": known} for each, known in names.items()]
+    blocks = [{"variant": "cached", "op": "16 MiB", "driver_calls": driver_calls}]
+    assert only_compilers_select(Table(products, {}), Table(blocks, {})).word == word

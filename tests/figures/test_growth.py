@@ -39,6 +39,16 @@ def test_the_table_of_exponents_says_what_is_exact_and_what_has_no_interval(root
     assert made.WHY in failed
 
 
+def test_the_table_marks_a_time_that_has_its_launch_in_it():
+    late = {"variant": "a", "tokens": 2, "median_s": 3e-4, "launch_inclusive": True}
+    lines = {"a": [late | {"tokens": 1, "launch_inclusive": False}, late]}
+    table = growth._table(lines, Wanted("tokens", "median_s", "variant"))
+    assert table.count("launch-inclusive") == 1
+    assert "launch-inclusive" not in growth._table(
+        {"a": lines["a"][:1]}, Wanted("tokens", "median_s", "variant")
+    )
+
+
 def test_an_axis_calls_nothing_a_95_interval_that_is_none():
     said = {name: growth._spread(name, []) for name in ("median_s", "dram_bytes", "peak_bytes")}
     assert said["median_s"] == " (95% interval)" and said["peak_bytes"] == ""

@@ -85,7 +85,7 @@ def test_a_claim_without_a_number_is_left_out_and_counted():
         result((2.0, 2.0), 2.0, 1.9, 2.1, name="a"),
         result(None, 2.0, 1.9, 2.1, name="b"),
         result((2.0, 2.0), 2.0, 1.9, 2.1, word=claims.NOT_MEASURABLE, name="c"),
-        result((2.0, 2.0), word=claims.NOT_YET, name="d"),
+        result((2.0, 2.0), word=claims.NOT_RECORDED, name="d"),
         result((2.0, 2.0), word=claims.NOT_RECORDED, name="e"),
         result((0.0, 0.0), 2.0, 1.9, 2.1, name="f"),  # no place on a logarithmic axis
     ]

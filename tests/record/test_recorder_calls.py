@@ -57,19 +57,21 @@ def test_a_process_has_a_minute_to_start_beside_its_own_time_or_the_time_that_is
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker begins from nothing")
-@pytest.mark.parametrize(("more", "begun"), [(0, False), (1, False), (2, True)])
+@pytest.mark.parametrize(
+    ("more", "gpus", "begun"), [(0, 1, False), (1, 1, False), (2, 1, True), (2, 2, False)]
+)
 def test_what_the_others_import_is_imported_beside_the_ceilings(
-    asked, monkeypatch, tmp_path, more, begun
+    asked, monkeypatch, tmp_path, more, gpus, begun
 ):
     told = []
+    monkeypatch.setattr(recorder.lanes, "cards", lambda count: [object()] * count)
     monkeypatch.setattr(Nursery, "begin", lambda self: told.append("begin"))
     monkeypatch.setattr(
         isolation, "ask", lambda spec, **_: told.append(spec["experiment"]) or 1 / 0
     )
-    names = ["limits.ceilings", "tensor_layout.report", "tensor_layout.check"][: 1 + more]
-    items = [Item(name, FINE, STALE, title=name) for name in names]
+    items = [Item(each, FINE, STALE) for each in ["limits.ceilings", *["toy.fine"] * more]]
     with pytest.raises(ZeroDivisionError):
-        recorder.record(items, root=tmp_path)
+        recorder.record(items, root=tmp_path, gpus=gpus)
     assert told == ["begin"] * begun + ["limits.ceilings"]
 
 

@@ -130,7 +130,7 @@ def test_without_recordings_every_function_shows_a_gap_with_the_command(
         ("show", ("contiguity.bench",), {"quantity": "warm"}, "no quantity 'warm'"),
         ("show", ("contiguity.bench",), {"rows": ["contiguos"]}, "no row 'contiguos'. Did you"),
         ("show", ("contiguity.bench",), {"columns": ["ratoi"]}, "no column 'ratoi'. Did you mean"),
-        ("show", ("contiguity.bench",), {"chart": "bars"}, "no chart 'bars'. Known: rates"),
+        ("show", ("contiguity.bench",), {"chart": "bars"}, "no chart 'bars'. The nearest of"),
         ("show", ("tensor_layout.report",), {"chart": "times"}, "no column with values to draw"),
         ("matrix", ("contiguity.bench",), {"by": "m", "rows": "dtype"}, "needs lists of values"),
         ("matrix", ("contiguity.bench",), GRID | {"by": "size"}, "called 'size'"),

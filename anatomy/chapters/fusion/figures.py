@@ -72,10 +72,10 @@ def _panels(sheet: Canvas, shown: Mapping[str, Sequence[Row]]) -> None:
     for op, ways in shown.items():
         sheet.words(1, top, op, bold=True, code=True, size=13)
         eager, *_ = drawings = kernels_of(op)
-        trip = (sheet.width - LEFT) / max(sum(each.trips or 1 for each in way) for way in drawings)
+        most = max(sum(each.trips or 0.5 for each in way) for way in drawings)
         for row in ways:
             kernels = next((way for way in drawings if len(way) == row.get("launched")), ())
-            widths = [trip * (each.trips or 1) for each in kernels]
+            widths = [(sheet.width - LEFT) / most * (each.trips or 0.5) for each in kernels]
             tone = GOOD if len(kernels) < len(eager) else BAD
             top = panel(sheet, top + 22, sheet.width, _said(row), kernels, widths, tone) + 24
         top += 26

@@ -9,7 +9,7 @@ from anatomy.claims import NOT_MEASURABLE, Cases, Finding, Need, answer, claim, 
 from anatomy.claims.cases import between
 from anatomy.claims.findings import span
 from anatomy.claims.needs import EVERY, FP16, FP32, TF32, WARM, bench
-from anatomy.claims.table import Table, judged, over_control, quotient, time_of, with_verdict
+from anatomy.claims.table import Table, judged, known, over_control, quotient, time_of, with_verdict
 from anatomy.table import units
 
 OPS = ("matmul", "layer_norm", "layer_norm_chain")
@@ -316,3 +316,19 @@ def l2_absorbs(small: Table, large: Table) -> Finding:
         with cases.at(variant=variant) as case:
             case(outcome, said=f"{variant}: {texts[0]} at 2048, {texts[1]} at 8192")
     return cases.finding(f"{cases.said()}.")
+
+
+@claim(FP16, Need("allocator.costs"))
+def only_compilers_select(products: Table, blocks: Table) -> Finding:
+    """Of an eager matmul the same kernels run whatever the layout of its matrix; and an eager block
+    of memory is asked of the driver although one as large has just been given back."""
+    cases = Cases()
+    with cases.at(what="select kernels") as case:
+        layouts = "contiguous", "sliced_offset_view"
+        pair = (products.row(layout, op="matmul", **WARM) for layout in layouts)
+        one = len({tuple(known(row, "kernels")) for row in pair}) == 1
+        case(one, said=f"{' and '.join(layouts)} run {'the same' if one else 'other'} kernels")
+    with cases.at(what="reuse buffers") as case:
+        asked = [known(row, "driver_calls") for row in blocks.select(variant="cached")]
+        case(any(asked), said=f"{sum(map(bool, asked))} of {len(asked)} blocks asked of the driver")
+    return cases.finding(f"Eager: {cases.said()}.")

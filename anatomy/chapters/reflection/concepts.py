@@ -115,7 +115,7 @@ def _name(day: int) -> str:
 
 def _drawn(sheet: canvas.Canvas, showing: Showing, said: dict[Arrow, str]) -> None:
     """The map, whose arrows all go down."""
-    pitch, gap = (sheet.width - BOX - 2) / 3, 24.0 if sheet.width > 500 else 39.0
+    pitch, gap = (sheet.width - BOX - 2) / 3, 24.0 if sheet.width > 500 else 46.0
     heads = {
         day: (1 + BOX / 2 + pitch * column, 1 + (HIGH + gap) * row)
         for day, (_, column, row) in CONCEPTS.items()
@@ -132,7 +132,7 @@ def _drawn(sheet: canvas.Canvas, showing: Showing, said: dict[Arrow, str]) -> No
     for each, (x, y) in spots.items():
         short = said[each].partition(" (")[0]  # its interval stands in the table
         half = canvas.wide(short, 11, bold=True) / 2 + 2
-        sheet.box(x - half, y - 8, 2 * half, 15, fill=canvas.PAPER)
+        sheet.box(x - half, y - 6, 2 * half, 12, fill=canvas.PAPER)
         sheet.words(x, y + 4, short, size=11, anchor="middle", bold=True, colour=canvas.GOOD)
     for day, (x, y) in heads.items():
         with sheet.link(lists.address(showing, outline.numbered("day", day))):

@@ -52,8 +52,7 @@ def left_out(found: Sequence[Result]) -> dict[str, int]:
     """Why the others are not among the comparable ones, and how many for each reason."""
     kept = {each.claim.name for each in comparable(found)}
     none, elsewhere, waiting, other = REASONS
-    by_word = {claims.NOT_MEASURABLE: elsewhere}
-    by_word |= dict.fromkeys((claims.NOT_RECORDED, claims.NOT_YET), waiting)
+    by_word = {claims.NOT_MEASURABLE: elsewhere, claims.NOT_RECORDED: waiting}
 
     def why(each: Result) -> str:
         if each.claim.claimed is None:

@@ -92,10 +92,9 @@ def _open(showing: Showing, found: Sequence[Result]) -> str:
     machine = ledger_rows.counted(showing, found)
     here = [result for result in found if result.machine == machine]
     counted = ledger_rows.counts(here)
-    missing = counted[claims.NOT_RECORDED] + counted[claims.NOT_YET]
     return (
         f"<p>The list has {len(here)}. Not decided are {counted[claims.INCONCLUSIVE]} that are "
-        f"inconclusive, {missing} that wait for a recording or a test, and "
+        f"inconclusive, {counted[claims.NOT_RECORDED]} that wait for a recording, and "
         f"{counted[claims.NOT_MEASURABLE]} that can't be measured here.</p>\n"
     )
 
@@ -204,8 +203,6 @@ def _statement(showing: Showing, result: Result) -> str:
     """What was claimed and where; folded under it what was seen, and the recordings."""
     claim = result.claim
     place = f'<span class="source">{escape(claim.place or "ours")}</span>'
-    if result.word == claims.NOT_YET:
-        return f"{escape(claim.statement)} {place}{tables.remark(result.evidence)}"
     parts = [escape(result.evidence)]
     if claim.test:
         test = re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(claim.test))

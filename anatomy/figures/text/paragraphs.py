@@ -84,8 +84,6 @@ def _shown(showing: Showing, group: _Bound) -> tuple[set[int], str]:
         return {at for first, last, _ in group.parts for at in range(first, last)}, ""
     if result.word == claims.NOT_RECORDED:
         return set(), spans.gap(*result.found)
-    if result.word == claims.NOT_YET:
-        return set(), spans.gap_because(claims.NOT_YET)
     for first, last, words in group.parts:
         if result.word in words:
             return set(range(first, last)), ""

@@ -317,12 +317,13 @@ def _table(by_series: Mapping[str, Sequence[Row]], wanted: Wanted) -> str:
     for name, row in ((name, row) for name, line in by_series.items() for row in line):
         cost = tables.time(row) if y == "median_s" else tables.cell(row, y)
         why = tables.why(row.get("note") or ("not positive" if row.get(y) == 0 else ""))
-        why = "" if _drawable(row, x, y) else why
+        if _drawable(row, x, y):
+            why = tables.remarks({"launch_inclusive": row.get("launch_inclusive")})
         predicted = [tables.cell(row, wanted.fit)] if wanted.fit and wanted.fit not in FITS else []
         lines.append([tables.code(name), label(x, row[x]), cost, *predicted, why])
     across, up = rows.heading(x), rows.heading(y)
     more = [f"#{rows.heading(wanted.fit)}"] if wanted.fit and wanted.fit not in FITS else []
-    heads = [rows.heading(wanted.series), f"#{across}", f"#{up}", *more, "why"]
+    heads = [rows.heading(wanted.series), f"#{across}", f"#{up}", *more, "note"]
     return _listed(heads, lines, f"{up} by {across}")
 
 

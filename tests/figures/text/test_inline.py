@@ -218,7 +218,6 @@ def test_a_claim_is_one_short_reference_to_all_that_is_known_of_it():
     assert shown("claim:contiguous-beats-strided | where") == "in 30 of 90 cases", "shorter"
     assert shown("claim:contiguous-beats-strided | count") == "in 30 of 90 cases"
     assert shown("claim:slice-doubles-fp16 | where") == "", "it holds, so there is nothing to add"
-    assert "not measured yet" in shown("claim:only-compilers-select")
 
 
 def test_a_claim_without_its_recordings_is_a_visible_gap(tmp_path):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from anatomy.claims import seeds
 from anatomy.figures.text import inline
 from anatomy.figures.text.paragraphs import choose
 from anatomy.record import recording
@@ -113,10 +112,3 @@ def test_a_build_shows_one_paragraph_and_stops_where_none_fits(tmp_path):
     built = Project(tmp_path / "bad", recordings).write(index="# H\n", bad=text).build()
     assert built.status != 0 and "bad.md:3: on toy-gpu the verdict" in built.said
     assert "Traceback" not in built.said
-
-
-def test_a_claim_that_nobody_tests_yet_is_a_gap_too(tmp_path):
-    waiting = next(each.name for each in seeds.statements().values() if each.awaits)
-    text = f"[[when claim:{waiting} is holds]]\nIt does.\n[[end]]"
-    html, wrong = choose(synthetic.showing(tmp_path), text)
-    assert wrong == [] and "not measured yet" in html and "It does" not in html
