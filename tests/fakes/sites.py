@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import copytree
 
+from anatomy.record import recording
 from tests.fakes import synthetic
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,15 @@ extra:
   machine: {machine}
   machines: [{machines}]
 """
+
+
+def recorded(name: str) -> list[recording.Recording]:
+    """The recordings of an experiment in this checkout, of each machine that has one."""
+    root = CHECKOUT / "recordings"
+    found = (recording.find(root, machine, name) for machine in recording.machines(root))
+    return list(filter(None, found))
+
+
 # A build is forked off a process that has imported what builds do and has built nothing: to import
 # takes longer than to build a page.
 WARM = multiprocessing.get_context("forkserver")

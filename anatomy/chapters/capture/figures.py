@@ -26,7 +26,7 @@ CHIPS = {
 PIECES = "x.sum() > 0", "if", "x * 2", "x - 1"
 KEPT = {
     "eager": ("PPPP", "no graph: Python decides"),
-    "jit.trace": ("1-1-", "what the example did, without the if"),
+    "jit.trace": ("--1-", "what made the result, without the if"),
     "jit.script": ("1111", "the source, parsed: both branches"),
     "fx.symbolic_trace": ("----", "a stand-in for x has no value to decide the if by"),
     "export": ("----", "one graph for every input: the if would need two"),
@@ -50,13 +50,14 @@ def _lanes(sheet: Canvas, said: Mapping[str, str]) -> None:
     """A lane for each way: pieces, those of a graph in one box."""
     wide, top = sheet.width / len(PIECES), 0.0
     for way, (graphs, how) in KEPT.items():
-        tone = GOOD if said[way].startswith(("right", "graph break", "left to Python")) else BAD
+        # An error says so, and is no wrong answer.
+        tone = BAD if said[way] == "wrong answer" else MUTED if "error" in said[way] else GOOD
         sheet.words(1, top + 14, way, bold=True, code=True)
         sheet.words(sheet.width - 1, top + 14, said[way], bold=True, anchor="end", colour=tone)
         for graph in filter(graphs.count, "P123"):
             first, end = graphs.find(graph), graphs.rfind(graph) + 1
             fill = QUIET if graph == "P" else GOOD
-            sheet.box(first * wide, top + 22, (end - first) * wide - 6, 24, fill=fill, opacity=0.3)
+            sheet.box(first * wide, top + 22, (end - first) * wide - 4, 24, fill=fill, opacity=0.3)
         for place, piece in enumerate(PIECES):
             if graphs[place] != "-":
                 x = (place + 0.5) * wide - 2

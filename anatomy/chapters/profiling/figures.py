@@ -53,7 +53,7 @@ def _drawn(sheet: Canvas, shown: Sequence[Row], ran: Sequence[Row]) -> None:
             around = [each for each in around if each > start]
             name = str(row["variant"]).removeprefix("aten::")
             if len(around) < DEEP:
-                lanes.box(y + LANE * len(around), start, end, MUTED, name, frame=True, spare=12)
+                lanes.box(y + LANE * len(around), start, end, MUTED, name, told=_what(row))
             around.append(end)
             continue
         lanes.box(y, start, end, COLOURS[kind], told=_what(row))

@@ -1,6 +1,7 @@
 """Profiled steps without a GPU: what the tables hold, and the claims."""
 
 from contextlib import nullcontext
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from anatomy.record.showing import using
 from anatomy.table.errors import UnknownName
 from tests.chapters.profiling import profiling_rows
 from tests.fakes import synthetic
+from tests.fakes.sites import recorded
 from tests.fakes.verdicts import words
 
 CLAIMS = "profilers-slow-the-host", "gpu-bound-steps-hardly-feel-it"
@@ -123,6 +125,19 @@ def test_a_trace_has_its_parts_over_the_lanes_and_its_first_kernels_with_their_l
     wide = figures.first_kernels(2).partition("</svg>")[0]
     assert wide.count("<polygon") == 2 and "GPU idle: 70.0 µs" in wide, "from 60 to 130 µs"
     assert wide.count(">mm</text>") == 2, "operators by their names"
+
+
+def test_what_day_11_names_stands_over_the_longest_pause_that_was_recorded():
+    calls = ["detach", "detach", "optimizer", "empty", "to", "lift_fresh", "detach_"]
+    calls += ["_foreach_add_", *["add_"] * 24, "_foreach_mul_", "cudaLaunchKernel"]
+    for each in recorded("profiling.trace"):
+        rows = sorted(each.rows, key=lambda row: row["start_s"])
+        ran = [row for row in rows if row["lane"] == "GPU"]
+        pauses = ((one["end_s"], two["start_s"]) for one, two in pairwise(ran))
+        begun, ended = max(pauses, key=lambda ends: ends[1] - ends[0])
+        over = [row for row in rows if begun < row["start_s"] < ended]
+        assert [row["variant"].removeprefix("aten::") for row in over] == calls
+        assert over[3]["start_s"] - over[1]["end_s"] > (ended - begun) / 2, "for most of it none"
 
 
 def test_exercises_are_calculated():
