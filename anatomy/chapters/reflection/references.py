@@ -32,5 +32,6 @@ def key(showing: Showing, name: str, spec: str) -> str:
         return spans.gap_because(f"not known of {ceilings.machine}", found.command)
     told = f"calculated from the limits of {ceilings.machine}"
     formula = escape(json.dumps([about.factor, about.powers]))
-    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{escape(about.unit)}"></span>'
+    unit = escape(about.unit)
+    mine = f'<span class="yours" hidden data-formula="{formula}" data-unit="{unit}"></span>'
     return spans.figure("measured", text, told) + mine + spans.marks(found)
