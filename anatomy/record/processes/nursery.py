@@ -31,8 +31,7 @@ from unittest.mock import patch
 # compiler, and to forget what was compiled the rest, for what it has of CUDA graphs. What is left
 # for a first compilation to import stays with it: imports may change what is measured. Where some
 # of those that write code are there, the compiler no longer asks for others; and of its passes
-# `numeric_utils` sets CUBLAS_WORKSPACE_CONFIG, which made asking for a matmul of 8 x 8 five times
-# as dear (12 and 69 us on an H100, torch 2.11).
+# `numeric_utils` sets CUBLAS_WORKSPACE_CONFIG, with which asking for a matmul takes far longer.
 IMPORTS = ("pandas", "torch.profiler", "torch._inductor.cudagraph_trees")
 MESSAGE_BYTES = 1 << 20
 LOOK_S = 0.05  # how often to look whether it lives

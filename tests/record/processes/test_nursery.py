@@ -60,10 +60,18 @@ def test_no_file_of_a_worker_stays_open_when_it_has_ended(measurer):
     assert counted() == before
 
 
+def printed(code: str) -> str:
+    """What a process of its own prints that has `nursery`."""
+    code = f"from anatomy.record.processes import nursery\n{code}"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_to_import_what_forks_share_asks_the_driver_nothing():
-    code = (
+    told = printed(
         "import sys, torch\n"
-        "from anatomy.record.processes import nursery\n"
         "asked = []\n"
         "torch.version.cuda = '13.0'\n"  # as a torch that is built for CUDA
         "for name in ('is_available', 'device_count', '_lazy_init', 'get_device_properties'):\n"
@@ -71,22 +79,21 @@ def test_to_import_what_forks_share_asks_the_driver_nothing():
         "nursery.import_all()\n"
         "print(*asked, *(name in sys.modules for name in nursery.IMPORTS))\n"
     )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
-    assert done.stdout.split() == ["True"] * len(nursery.IMPORTS), done.stderr
+    assert told.split() == ["True"] * len(nursery.IMPORTS)
 
 
-def test_the_compiler_still_asks_for_all_that_writes_code():
-    """It does so once, for all kinds of devices, where it knows none of them yet."""
-    code = (
-        "from anatomy.record.processes import nursery\n"
+def test_what_forks_share_leaves_what_is_measured_as_it_was():
+    """The compiler looks once for all that writes code, where it knows none of them yet; and what
+    libraries are told by the environment costs each call."""
+    told = printed(
+        "import os\n"
+        "before = dict(os.environ)\n"
         "nursery.import_all()\n"
         "from torch._inductor.codegen import common\n"
-        "print(len(common.device_op_overrides_dict), len(common.device_codegens))\n"
+        "known = len(common.device_op_overrides_dict), len(common.device_codegens)\n"
+        "print(*known, {k: v for k, v in os.environ.items() if before.get(k) != v})\n"
     )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
-    assert done.stdout == "0 0\n", done.stdout + done.stderr
+    assert told == "0 0 {}\n"
 
 
 def test_a_nursery_can_import_while_its_recorder_does_something_else(toylab):
