@@ -84,7 +84,7 @@ DEARER = {
     "memory_ladder": (620, 230),
     "occupancy": (460, 235),
     "profiling": (435, 200),  # a trace's first calls, drawn
-    "reflection": (410, 190),  # a map and a quiz
+    "reflection": (410, 195),  # a map and a quiz
     "roofline": (1200, 355),  # for three days
     "timing": (425, 170),
 }

@@ -69,7 +69,11 @@ def test_what_nobody_recorded_is_a_question_mark_and_no_page_no_link(tmp_path, m
 def test_a_key_is_what_paper_says_for_two_machines_and_stands_on_the_page(name):
     assert tuple(keys.KEYS[name].of(numbers) for numbers in (SMALL, LARGE)) == RIGHT[name]
     page = (CHECKOUT / "docs" / PAGE).read_text(encoding="utf-8")
-    assert page.count(f"[[key:{name}]] | [[key:{name} | cited]] |") == 1, "in the table of all keys"
+    (formula,) = re.findall(rf"\| (.*) \| \[\[key:{name}\]\] \| \[\[key:{name} \| cited", page)
+    over, _, under = formula.rpartition(" / ")
+    said = dict.fromkeys(re.findall(r"bf16|fp32|copy|read", over.rpartition("|")[2]), 1)
+    said |= dict.fromkeys(re.findall(r"bf16|fp32|copy|read", under), -1)
+    assert said == keys.KEYS[name].powers, "the table's formula is the key's"
 
 
 def test_on_the_page_stand_the_machines_key_that_of_an_a100_and_a_formula_for_the_readers_own():
