@@ -205,7 +205,7 @@ def record(
                 f"{other} of {len(todo)} were measured on another card of this model, and are "
                 "measured anew. ANATOMY_CARD=any in front of the command accepts them as they are."
             )
-        round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic(), begun=[first])
+        round_ = Round(measurer, reporter, deque(todo), budget_s, time.monotonic(), spare=[first])
         # Every share is of the machine's ceilings, so they come first, and alone on the GPU, which
         # paces them: what the others import is imported meanwhile, but not where each lane is yet
         # to be given its cores.
@@ -233,7 +233,7 @@ class Round:
     budget_s: float | None
     started: float  # by time.monotonic
     outcome: Outcome = field(default_factory=Outcome)
-    begun: list[Nursery] = field(default_factory=list)  # for the first lane to take
+    spare: list[Nursery] = field(default_factory=list)  # for the first lane to take
 
     @property
     def seconds(self) -> float:
@@ -244,7 +244,7 @@ class Round:
         """Measure one item after the other, with that `environment`, until none is left."""
         # Importing everything first pays from the second on.
         many = len(self.todo) > 1 and WARM
-        with self.begun.pop() if self.begun else isolation.nursery() as nursery:
+        with self.spare.pop() if self.spare else isolation.nursery() as nursery:
             measurer = replace(self.measurer, environment=environment)
             warm = replace(measurer, nursery=nursery) if many else measurer
             with suppress(IndexError):
