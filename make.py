@@ -228,28 +228,40 @@ def without_torch(requirements: Path) -> Path:
 
 
 def browser() -> None:
-    """Have a Chromium for the tests that open the built site, from Debian's packages if need be."""
-    if any(shutil.which(name) for name in BROWSERS) or apt_get("chromium"):
+    """Have a Chromium for the tests that open the built site, from Debian's packages if need be,
+    and the font that words in pictures are measured with: in a wider one they would be cut."""
+    missing = [] if any(shutil.which(name) for name in BROWSERS) else ["chromium"]
+    if missing or not has_font():
+        missing.append("fonts-liberation")
+    if not missing or apt_get(*missing):
         return
     print(
-        "There is no Chromium here and it could not be installed, so the tests that open the "
-        "site in a browser are skipped. Install it for them.",
+        "There is no Chromium or no font Liberation Sans here, and they could not be installed. "
+        "Tests that open the site in a browser are skipped, or find cut words. Install both.",
         file=sys.stderr,
     )
 
 
-def apt_get(package: str) -> bool:
-    """Install a Debian package if this machine has apt and lets us; whether it did."""
+def has_font() -> bool:
+    """Whether pages are shown in the font that they are tested with, as far as can be told."""
+    if not shutil.which("fc-match"):
+        return True
+    found = subprocess.run(["fc-match", "Liberation Sans"], capture_output=True, text=True)
+    return "Liberation" in found.stdout
+
+
+def apt_get(*packages: str) -> bool:
+    """Install Debian packages if this machine has apt and lets us; whether it did."""
     if not shutil.which("apt-get"):
         return False
     root = hasattr(os, "geteuid") and os.geteuid() == 0
     sudo = [] if root else ["sudo", "-n"]
     if not root and not shutil.which("sudo"):
         return False
-    print(f"Installing {package} with apt.", file=sys.stderr)
+    print(f"Installing {' and '.join(packages)} with apt.", file=sys.stderr)
     apt = [*sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
     run("apt-update", [*apt, "update"], quiet=True)
-    install = [*apt, "install", "-y", "--no-install-recommends", package]
+    install = [*apt, "install", "-y", "--no-install-recommends", *packages]
     return run("apt-install", install, quiet=True) == 0
 
 

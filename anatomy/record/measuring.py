@@ -48,16 +48,17 @@ class Measurer:
         UnknownName or BadParameter for a call that is not possible, Busy where another process
         computes on the card, OverBudget where the time was up, and DeviceError, OutOfMemory or
         MeasurementError where it could not be measured."""
-        declared = signatures.signature(name, self.package)
-        full = declared.bind(**params)
-        versions.require_torch()
-        for file in declared.files:
-            if not (Path(self.package or signatures.PACKAGE).resolve().parent / file).exists():
-                raise AnatomyError(
-                    f"{name} runs {file}, which belongs to the project's checkout and is not here: "
-                    "clone the project, and run this there."
-                )
-        code = code_hash(name, full, root=self.package)
+        with signatures.unchanging():
+            declared = signatures.signature(name, self.package)
+            full = declared.bind(**params)
+            versions.require_torch()
+            for file in declared.files:
+                if not (Path(self.package or signatures.PACKAGE).resolve().parent / file).exists():
+                    raise AnatomyError(
+                        f"{name} runs {file}, which belongs to the project's checkout and is not "
+                        "here: clone the project, and run this there."
+                    )
+            code = code_hash(name, full, root=self.package)
         commit, dirty = source_state(self.package)
         limit = declared.timeout_s + START_S if self.timeout_s is None else self.timeout_s
         started = time.monotonic()
@@ -80,11 +81,12 @@ class Measurer:
                 if count > 1:
                     error.args = (f"Process {number} of {count}: {error}",)
                 raise
-        if code_hash(name, full, root=self.package) != code:
-            raise MeasurementError(
-                f"The code of {name} was edited while it was measured, so the result belongs to "
-                "neither version. Measure it again."
-            )
+        with signatures.unchanging():
+            if code_hash(name, full, root=self.package) != code:
+                raise MeasurementError(
+                    f"The code of {name} was edited while it was measured, so the result belongs "
+                    "to neither version. Measure it again."
+                )
         waited_s = sum(each["method"].get("waited_s", 0.0) for each in outcomes)
         return {
             "experiment": name,

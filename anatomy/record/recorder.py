@@ -279,11 +279,12 @@ class Round:
         tell = self.reporter.begin
         how = {"processes": item.processes, "tell": tell, "within_s": left}
         found = measurer.measure(item.name, item.params, **how)
-        defaults = signatures.signature(item.name, measurer.package).defaults
-        found = occasions.adding(found, measurer.root, defaults)
-        self.outcome.saved.append(recording.save(found, measurer.root, defaults=defaults))
-        call = measurer.root, found["machine"]["slug"], item.name, item.params
-        failures.forget(*call, package=measurer.package)
+        with signatures.unchanging():
+            defaults = signatures.signature(item.name, measurer.package).defaults
+            found = occasions.adding(found, measurer.root, defaults)
+            self.outcome.saved.append(recording.save(found, measurer.root, defaults=defaults))
+            call = measurer.root, found["machine"]["slug"], item.name, item.params
+            failures.forget(*call, package=measurer.package)
         start = duration(found["method"]["start_s"])
         self.reporter.end(item.title, f"{duration(found['seconds'])}, of which {start} to start")
 
