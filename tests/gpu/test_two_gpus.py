@@ -85,7 +85,7 @@ def test_profiles_of_both_ranks_have_kernels_that_compute_and_such_that_move():
     assert table.compute_spans_s.map(len).gt(2).all()
 
 
-def test_under_the_cap_ddp_runs_out_of_memory_and_fsdp_does_not():
+def test_of_too_large_a_model_ddp_runs_out_of_memory_and_fsdp_does_not():
     table = memory(scale=0.5).set_index(["variant", "rank"])
     for rank in (0, 1):
         assert not table.loc[(of.DDP, rank)].fits  # a gap would be true

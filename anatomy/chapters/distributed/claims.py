@@ -22,7 +22,7 @@ def _of_ranks(table: Table, op: str, variant: str) -> list[Row]:
 @claim(TRAINING, MEMORY)
 def ddp_if_it_fits(training: Table, memory: Table) -> Finding:
     """Where the model fits, DDP's step takes at most 5 % longer than either FSDP2's in the same
-    precision; on a card that is made too small for DDP, two steps fit under FSDP2."""
+    precision; of a model that is too large for DDP, two steps fit under FSDP2."""
     cases = Cases()
     for way in (of.FSDP, of.KEPT):
         with cases.at(model="fits", beside=way) as case:
@@ -30,12 +30,12 @@ def ddp_if_it_fits(training: Table, memory: Table) -> Finding:
             case(ratio.at_least(1 / NEARLY), ratio, f"{way} {ratio.text}")
     with cases.at(model="does not fit", beside=of.FSDP) as case:
         fit = {
-            n: all(r["fits"] for r in _of_ranks(memory, of.CAPPED, n)) for n in (of.DDP, of.FSDP)
+            n: all(r["fits"] for r in _of_ranks(memory, of.TOO_LARGE, n)) for n in (of.DDP, of.FSDP)
         }
-        said = {True: "fits", False: "runs out of memory"}
+        said = {True: "fits", False: "does not fit"}
         case(
             fit[of.FSDP] and not fit[of.DDP],
-            said=f"under the cap {', '.join(f'{n} {said[yes]}' for n, yes in fit.items())}",
+            said=f"too large a model: {', '.join(f'{n} {said[yes]}' for n, yes in fit.items())}",
         )
     return cases.finding(f"Over DDP, in time: {cases.said()}.")
 

@@ -1,4 +1,4 @@
-"""Which ways still fit where the allocator may take less of a card."""
+"""Which ways train a model whose state is too large for one GPU."""
 
 from functools import partial
 from typing import Any
@@ -17,16 +17,17 @@ from anatomy.table.errors import DeviceError
 
 # All ranks must run out of memory at the same place, or one would wait for the others in a
 # collective: so ZeRO-1 is left out, which gives ranks whole tensors, one of them more bytes.
-WAYS = (of.DDP, of.VIEW, of.FSDP, of.CHECKPOINTED, of.KEPT)
+WAYS = (of.DDP, of.VIEW, of.FSDP, of.HALF, of.CHECKPOINTED, of.KEPT)
 FIGURES = ("total_peak_bytes", "cap_bytes", "fits")
 
 
 @experiment("distributed.memory", page="axioms/distributed.md", timeout_s=180, on_request=True)
 def memory(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) -> pd.DataFrame:
-    """Try two training steps of a large model where the allocator may take no more than a cap.
+    """Try two training steps of a model that is too large for one GPU under DDP.
 
     Returns:
-        Rows of op `under a cap`, which say whether it fits, and what it takes; a row of each rank.
+        Rows of op `too large for one GPU`, which say whether it fits into what the allocator may
+        take of the card, and what the steps take at most; a row of each rank.
     """
     wanted = partial(of.memory, scale=scale, world_size=world_size)
     how = {"budget_s": 45, "promised": FIGURES, "scale": scale}
@@ -35,17 +36,21 @@ def memory(device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0) ->
 
 def of_rank(group: Group, scale: float) -> Rows:
     """What this rank counted."""
-    rows, size = [], of.LARGE.scaled(scale, 1)
+    rows, size, cap, whole = [], of.LARGE.scaled(scale, 1), None, 0
+    if group.where.type == "cuda":
+        whole = torch.cuda.get_device_properties(group.where).total_memory
+        cap = int(of.CAP * scale * whole)
+        size = of.too_large(cap, size)
+    group.agree("the size of the model", size.columns)
     for name in WAYS:
-        row = {"op": of.CAPPED, "variant": name, "rank": group.rank, "gpus": group.size}
-        row |= {**size.columns, "device": group.where.type}
-        row |= {"cap_bytes": of.cap_bytes(size, group.size)}
-        rows.append(row | _tried(group, size, name, row["cap_bytes"]))
+        row = {"op": of.TOO_LARGE, "variant": name, "rank": group.rank, "gpus": group.size}
+        row |= {**size.columns, "weights": size.weights, "device": group.where.type}
+        rows.append(row | {"cap_bytes": cap} | _tried(group, size, name, cap and cap / whole))
     return rows
 
 
-def _tried(group: Group, size: of.Size, name: str, cap: int) -> dict[str, Any]:
-    on_gpu = group.where.type == "cuda"
+def _tried(group: Group, size: of.Size, name: str, share: float | None) -> dict[str, Any]:
+    """What one way came to, where the allocator has a share of the card."""
 
     def act() -> counted.Peak:
         way, x = ways.build(name, group, size), ways.batch(size, group, group.rank)
@@ -55,13 +60,12 @@ def _tried(group: Group, size: of.Size, name: str, cap: int) -> dict[str, Any]:
         raise DeviceError("the CPU's allocator keeps no account")
 
     counted.give_back(group.where)
-    if on_gpu:
-        whole = torch.cuda.get_device_properties(group.where).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, cap / whole), group.where)
+    if share:
+        torch.cuda.set_per_process_memory_fraction(share, group.where)
     try:
-        found, why = group.attempt(of.CAPPED, act)
+        found, why = group.attempt(of.TOO_LARGE, act)
     finally:
-        if on_gpu:
+        if share:
             torch.cuda.set_per_process_memory_fraction(1.0, group.where)
     if found:
         return {"total_peak_bytes": found.total_bytes, "fits": True}

@@ -23,7 +23,7 @@ ACCUMULATING = tuple(f"{way}, {said}" for way in (DDP, FSDP) for said in SENT)
 SCALED = {WEAK: TRAINED, STRONG: (ONE, DDP, FSDP), ACCUMULATED: ACCUMULATING}
 TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
 FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
-CAPPED = "under a cap"  # of memory
+TOO_LARGE = "too large for one GPU"
 STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
 
 # Columns that pages read of steps, whether or not any could be measured.
@@ -75,13 +75,16 @@ class Size:
 # About 200 million weights: NCCL has something to do, and 13 ways fit beside each other.
 STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
 BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
-LARGE = Size(width=2048, layers=6, batch=2, sequence=1024)
+LARGE = Size(width=4096, layers=1, batch=1, sequence=1024)
+# Of the card, which the allocator may take. The rest is for CUDA and NCCL, so that all ranks run
+# out of memory at the same call, whatever else lies on a card.
+CAP = 0.9
 
 
-def cap_bytes(size: Size, world_size: int) -> int:
-    """A card so small that the model with its activations fits under FSDP2, which shares all of
-    the state out, and not under DDP: half way between the two."""
-    return size.weights * (STATE + BUCKET + STATE // world_size) // 2 + size.activation_bytes
+def too_large(cap: int, size: Size) -> Size:
+    """With so many layers that what DDP keeps at the least is an eighth more than the `cap`, the
+    bytes that the allocator may take. FSDP2 shares all of that out."""
+    return replace(size, layers=max(1, -(-cap * 9 // 8 // (STATE * size.weights))))
 
 
 @requires("distributed.collectives")
@@ -134,5 +137,5 @@ def profile_of(way: str) -> str:
 
 @requires("distributed.memory")
 def memory(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
-    """What the cap allows."""
-    yield Requirement(CAPPED, cap_bytes(LARGE.scaled(scale, 1), world_size), "bf16")
+    """Nearly all that there is: the model is made for it."""
+    yield Requirement(TOO_LARGE, int(CAP * scale * (on.free_bytes or 0)), "bf16")

@@ -16,7 +16,8 @@ SLOWER = {of.DATA_PARALLEL: 1.6, of.DDP: 1.1, of.WHOLE: 1.25, of.FSDP: 1.15, of.
 SLOWER[of.ZERO] = 1.13
 COPIED, NO_SYNC = 0.4, 0.9  # share of DataParallel's forward pass; time over that with sync
 HIDDEN = 0.8  # share of a DDP step's communication
-FIT = {of.DDP: False, of.FSDP: True}  # under the cap
+FIT = {of.DDP: False, of.FSDP: True}  # where the model is too large for one GPU
+CAP_BYTES = 130 * 10**9
 
 
 @synthetic.makes("distributed.collectives")
@@ -96,8 +97,8 @@ def memory(root: Path, **params: Any) -> Path:
     rows = []
     for way in WAYS:
         fits = FIT.get(way, True)
-        cell = {"op": of.CAPPED, "variant": way, "gpus": GPUS}
+        cell = {"op": of.TOO_LARGE, "variant": way, "gpus": GPUS, "weights": 10**10}
         cell |= {"fits": fits, "total_peak_bytes": 2**30 if fits else None}
-        cell |= {"cap_bytes": of.cap_bytes(of.LARGE, GPUS)}
+        cell |= {"cap_bytes": CAP_BYTES}
         rows += [cell | {"rank": rank} for rank in range(GPUS)]
     return synthetic.record(root, "distributed.memory", rows, **params)

@@ -127,11 +127,11 @@ def test_kernels_of_nccl_move_and_names_of_calls_are_no_kernels():
     assert found["communication_spans_s"] == [3.0, 6.0, 7.0, 8.0]
 
 
-@pytest.mark.parametrize("world_size", [2, 4, 8])
-def test_the_cap_lies_between_what_ddp_and_fsdp_take(world_size):
-    size = of.LARGE.scaled(1.0, 1)
-    cap = of.cap_bytes(size, world_size)
-    assert 16 * size.weights // world_size + size.activation_bytes < cap < 20 * size.weights
+@pytest.mark.parametrize("card_gib", [8, 80, 141])
+def test_the_large_model_is_too_large_for_ddp_and_not_for_fsdp_on_two(card_gib):
+    cap = int(of.CAP * card_gib * 2**30)
+    size = of.too_large(cap, of.LARGE)
+    assert cap < 16 * size.weights and 8 * size.weights + size.activation_bytes < cap
 
 
 @pytest.mark.parametrize(
