@@ -259,10 +259,12 @@ def origin(row: Mapping[str, Any]) -> str:
 
 def together(by_rank: Sequence[Rows]) -> pd.DataFrame:
     """The table of what all ranks returned, each the same rows: of timed ones those of the slowest
-    rank, judged as comparisons are; then what every rank has for itself, under `rank`."""
+    rank, judged as comparisons are; then what every rank has for itself, under `rank`, but for rows
+    marked `one_drives`, in which one rank computes on all GPUs and the others watch."""
     whole, each_rank = [], []
     for several in zip(*by_rank, strict=True):
         row = dict(several[0])
+        one_drives = row.pop("one_drives", False)
         if "rank" in row:  # nothing of it is of all together
             each_rank += several
             continue
@@ -271,7 +273,7 @@ def together(by_rank: Sequence[Rows]) -> pd.DataFrame:
             continue
         blocks = [[float(f"{taken:.6g}") for taken in own["blocks_s"]] for own in several]
         row["blocks_s"] = [max(block) for block in zip(*blocks, strict=True)]
-        if row["role"] == "again":
+        if one_drives or row["role"] == "again":
             continue
         named = {n: v for n, v in row.items() if n not in ("role", "control", "method")}
         for rank, own in enumerate(several):

@@ -63,8 +63,10 @@ def _taken(group: Group, size: of.Size, name: str) -> Parts:
     takes = []
     for _ in range(TAKES):
         watch.drain()
-        group.barrier(f"a profile of {name}")
         with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
+            # Not before: to start a profiler takes ranks unequally long, and a rank that waits
+            # for another in a collective would count as moving bytes.
+            group.barrier(f"a profile of {name}")
             way.step(x)
             watch.drain()
         takes.append(parted(profiles.on_device(profiler.events())))
@@ -95,7 +97,7 @@ def figures(compute: Sequence[Kernel], moving: Sequence[Kernel]) -> dict[str, An
         "compute_s": computing,
         "communication_s": communicating,
         "exposed_s": any_s - computing,
-        "hidden_share": (computing + communicating - any_s) / communicating if moving else None,
+        "hidden_share": 1 - max(0.0, any_s - computing) / communicating if moving else None,
         "compute_spans_s": spans(compute),
         "communication_spans_s": spans(moving),
     }

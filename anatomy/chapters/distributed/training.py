@@ -1,5 +1,6 @@
 """One training step in every way, weak and strong scaling, accumulation, and a layer in parts."""
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -81,6 +82,7 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
     rows: Rows = []
 
     def attempt(op: str, name: str, make: Callable[[], Run], expected: Answer) -> None:
+        gc.collect()  # or what the way before left in circles would count
         before = torch.cuda.memory_allocated(group.where) if group.where.type == "cuda" else 0
         run, why = group.attempt(op, make)
         if run:
@@ -123,6 +125,7 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
         for row in timed(calls, cell={"op": op, **size.columns}, against=over) if calls else []:
             gpus = 1 if (name := ranks.origin(row)) in ALONE else group.size
             tokens = size.tokens * (1 if op == of.STRONG else gpus)
+            row |= {"one_drives": True} if name == of.DATA_PARALLEL else {}
             rows.append(row | runs[name].facts | {"gpus": gpus, "tokens": tokens})
     return rows
 
@@ -221,7 +224,8 @@ def _data_parallel(group: Group, scale: float, timed: Timed) -> Rows:
     made, why = group.attempt(of.PARTS, make)
     if why:
         return [{**cell, "variant": name, "note": why} for name in names]
-    return timed(dict(zip(names, made, strict=True)), cell=cell)
+    rows = timed(dict(zip(names, made, strict=True)), cell=cell)
+    return [row | {"one_drives": True} for row in rows]
 
 
 def _all_done(part: Callable[[], object], gpus: Sequence[int]) -> None:

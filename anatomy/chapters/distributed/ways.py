@@ -38,7 +38,11 @@ class Model(nn.Module):
 
     def compile_blocks(self) -> None:
         """Compile each layer by itself: they share one compilation, and gradients leave layer by
-        layer, so that DDP can send them while the backward pass goes on."""
+        layer, so that DDP can send them while the backward pass goes on. Cut once more by DDP's
+        buckets, layers would be other code than the plain model's."""
+        from torch._dynamo import config  # which takes seconds to import
+
+        config.optimize_ddp = False
         for block in self.blocks:
             block.compile()
 

@@ -194,6 +194,9 @@ def test_the_slowest_rank_decides_and_each_has_a_row():
     own = table[table["rank"].notna()]
     assert list(own["rank"]) == [0, 1] and set(own.op) == {"step, each rank"}
     assert list(own.blocks_s) == [[1.0, 2.0, 3.0], [2.0, 1.0, 3.0]]
+    watched = [row | {"one_drives": True} for row in rows(1.0, 2.0, 3.0)]
+    assert "rank" not in (found := of_parts.together([watched, watched])) and len(found) == 3
+    assert "one_drives" not in found
 
 
 def test_two_nodes_of_torchrun_measure_together(tmp_path):
