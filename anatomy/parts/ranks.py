@@ -259,8 +259,9 @@ def origin(row: Mapping[str, Any]) -> str:
 
 def together(by_rank: Sequence[Rows]) -> pd.DataFrame:
     """The table of what all ranks returned, each the same rows: of timed ones those of the slowest
-    rank, judged as comparisons are; then what every rank has for itself, under `rank`, but for rows
-    marked `one_drives`, in which one rank computes on all GPUs and the others watch."""
+    rank, with the most memory that one took, judged as comparisons are; then what every rank has
+    for itself, under `rank`, but for rows marked `one_drives`, in which one rank computes on all
+    GPUs and the others watch."""
     whole, each_rank = [], []
     for several in zip(*by_rank, strict=True):
         row = dict(several[0])
@@ -273,6 +274,7 @@ def together(by_rank: Sequence[Rows]) -> pd.DataFrame:
             continue
         blocks = [[float(f"{taken:.6g}") for taken in own["blocks_s"]] for own in several]
         row["blocks_s"] = [max(block) for block in zip(*blocks, strict=True)]
+        row |= {name: max(own[name] for own in several) for name in OF_A_RANK if name in row}
         if one_drives or row["role"] == "again":
             continue
         named = {n: v for n, v in row.items() if n not in ("role", "control", "method")}

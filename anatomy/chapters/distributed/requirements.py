@@ -17,12 +17,16 @@ CHECKPOINTED = "FSDP2, checkpoints"
 TRAINED = (ONE, DATA_PARALLEL, DDP, SMALL, WHOLE, VIEW, STATIC, ZERO, FSDP, KEPT, HALF)
 TRAINED += (COMPILED, DDP_COMPILED)  # last, for nobody knows how long a compiler takes
 PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
+WIDELY = (ONE, DDP, FSDP, KEPT, HALF)
 WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
+WIDE = "weak scaling, wide layers"
 SENT = "every time", "at the end"  # when accumulated gradients are sent
 ACCUMULATING = tuple(f"{way}, {said}" for way in (DDP, FSDP) for said in SENT)
 SCALED = {WEAK: TRAINED, STRONG: (ONE, DDP, FSDP), ACCUMULATED: ACCUMULATING}
-TENSOR, PARTS = "tensor parallel block", "forward of DataParallel"
-FORWARD, COPIES = "forward", "copy the model"  # of DataParallel: all of it, and its first part
+TENSOR, PARTS = "tensor parallel", "forward of DataParallel"
+# Of DataParallel's forward pass: all of it, its parts, and one of them without its threads.
+FORWARD, COPIES, RUN = "forward", "copy the model", "run the copies"
+IN_TURN = "run the copies, in one thread"
 TOO_LARGE = "too large for one GPU"
 STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
 
@@ -74,7 +78,8 @@ class Size:
 
 # About 200 million weights: NCCL has something to do, and 13 ways fit beside each other.
 STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
-BLOCK = Size(width=4096, layers=1, batch=2, sequence=2048)
+WIDE_STEP = Size(width=4096, layers=4, batch=8, sequence=1024)  # as many kernels, four times longer
+BLOCKS = tuple(Size(width=4096, layers=1, batch=batch, sequence=2048) for batch in (2, 8))
 LARGE = Size(width=4096, layers=1, batch=1, sequence=1024)
 # Of the card, which the allocator may take. The rest is for CUDA and NCCL, so that all ranks run
 # out of memory at the same call, whatever else lies on a card.
@@ -113,10 +118,19 @@ def training(on: Capacity, scale: float, world_size: int) -> Iterator[Requiremen
     need = every * size.weights + 2 * size.activation_bytes
     for op in (WEAK, STRONG, ACCUMULATED):
         yield Requirement(op, need, "bf16")
-    block = BLOCK.scaled(scale, world_size)
-    yield Requirement(TENSOR, 5 * 4 * block.weights + block.activation_bytes, "bf16")
+    wide = WIDE_STEP.scaled(scale, world_size)
+    every = len(WIDELY) * (STATE - GRADIENT + BUCKET) + 3 * GRADIENT
+    yield Requirement(WIDE, every * wide.weights + 2 * wide.activation_bytes, "bf16")
+    for block in (each.scaled(scale, world_size) for each in BLOCKS):
+        need = 5 * 4 * block.weights + block.activation_bytes
+        yield Requirement(tensor_parallel(block), need, "bf16")
     one = 4 * GRADIENT * size.weights + world_size * size.activation_bytes
     yield Requirement(PARTS, one, "bf16")
+
+
+def tensor_parallel(block: Size) -> str:
+    """The op of a layer of that size in parts."""
+    return f"{TENSOR}, {block.tokens} tokens"
 
 
 @requires("distributed.overlap")

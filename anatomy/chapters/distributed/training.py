@@ -1,7 +1,7 @@
 """One training step in every way, weak and strong scaling, accumulation, and a layer in parts."""
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -39,9 +39,9 @@ def training(
         blocks: Blocks of steps in which each way is timed.
 
     Returns:
-        Rows of op `weak scaling` (the same batch for each GPU), `strong scaling` (one batch shared
-        out), `accumulation`, `tensor parallel block` and `forward of DataParallel`; of each also
-        what every rank took.
+        Rows of op `weak scaling` (the same batch for each GPU), also of wide layers, `strong
+        scaling` (one batch shared out), `accumulation`, `tensor parallel` and `forward of
+        DataParallel`; of each also what every rank took.
     """
     wanted = partial(of.training, scale=scale, world_size=world_size)
     how = {"budget_s": 170, "promised": of.FIGURES, "scale": scale, "blocks": blocks}
@@ -51,7 +51,7 @@ def training(
 def of_rank(group: Group, scale: float, blocks: int) -> Rows:
     """What this rank measured."""
     rows: Rows = []
-    for measure in (_scaling, _tensor_parallel, _data_parallel):
+    for measure in (_scaling, _wide, _tensor_parallel, _data_parallel):
         rows += measure(group, scale, partial(ranks.timed, group, blocks=blocks))
         memory.give_back(group.where)
     return rows
@@ -71,76 +71,109 @@ class Run:
         self.way.step(*self.batches, late=self.late)
 
 
-def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
-    """All ways on the same batch for each GPU; some of them on one batch that is shared out, and
-    with gradients accumulated over micro-batches."""
-    size = of.STEP.scaled(scale, group.size)
-    every = [ways.batch(size, group, rank) for rank in range(group.size)]
-    mine, first = every[group.rank], every[0]
-    group.agree("the shape of a batch", list(mine.shape))
-    comparisons: dict[str, dict[str, Run]] = {of.WEAK: {}, of.STRONG: {}, of.ACCUMULATED: {}}
-    rows: Rows = []
+class Tries:
+    """Comparisons of ways on one model: each way is held against the plain model, then timed."""
 
-    def attempt(op: str, name: str, make: Callable[[], Run], expected: Answer) -> None:
+    def __init__(self, group: Group, size: Size, ops: Mapping[str, Sequence[str]]) -> None:
+        self.group, self.size = group, size
+        self.every = [ways.batch(size, group, rank) for rank in range(group.size)]
+        self.mine = self.every[group.rank]
+        group.agree("the shape of a batch", list(self.mine.shape))
+        self.runs: dict[str, dict[str, Run]] = {op: {} for op in ops}
+        self.notes: Rows = []
+        known, why = group.attempt(next(iter(ops)), self._references)
+        # Loss and gradients over this rank's batch, over the first one's, and their means over all.
+        self.own, self.first, self.mean = known or (None, None, None)
+        for op, names in ops.items() if why else ():
+            self.notes += [self._note(op, name, why) for name in names]
+
+    def _note(self, op: str, name: str, why: str) -> dict[str, Any]:
+        return {"op": op, "variant": name, "note": why, "gpus": self.group.size}
+
+    def _references(self) -> tuple[Answer, Answer, Answer]:
+        plain = ways.build(of.ONE, self.group, self.size)
+        found = [plain.gradients(x) for x in self.every]
+        losses, gradients = (sum(each) / self.group.size for each in zip(*found, strict=True))
+        return found[self.group.rank], found[0], (losses, gradients)
+
+    def attempt(self, op: str, name: str, make: Callable[[], Run], expected: Answer) -> bool:
+        """Try one way; whether its answer is right."""
+        group = self.group
         gc.collect()  # or what the way before left in circles would count
         before = torch.cuda.memory_allocated(group.where) if group.where.type == "cuda" else 0
         run, why = group.attempt(op, make)
         if run:
             run.facts["error"], why = group.attempt(op, partial(strays, group, name, run, expected))
-        if run and not why and op == of.WEAK:
-            steps = partial(memory.peak, lambda: [run.step() for _ in range(2)], group.where)
-            peak, why = group.attempt(op, steps)
+        if run and not why and name in of.TRAINED and op != of.STRONG:
+            peak, why = group.attempt(op, partial(_peak, run, group.where))
             run.facts |= {"total_peak_bytes": peak.total_bytes - before} if peak else {}
         if why:
-            rows.append({"op": op, "variant": name, "note": why, "gpus": group.size})
+            self.notes.append(self._note(op, name, why))
         else:
-            comparisons[op][name] = run
+            self.runs[op][name] = run
+        return not why
 
+    def on_a_batch_each(self, op: str, names: Sequence[str]) -> None:
+        """Try ways on the same batch for each GPU."""
+        for name in names:
+            drives_all = name == of.DATA_PARALLEL and self.group.rank == 0
+            batches = (torch.cat(self.every) if drives_all else self.mine,)
+
+            def make(name: str = name, batches: tuple[Tensor, ...] = batches) -> Run:
+                return Run(ways.build(name, self.group, self.size), batches)
+
+            self.attempt(op, name, make, self.own if name in ALONE else self.mean)
+
+    def timed(self, timed: Timed, against: Mapping[str, str]) -> Rows:
+        """All rows, of what was right and of what was not."""
+        rows = self.notes
+        for op, runs in self.runs.items():
+            calls = {name: run.step for name, run in runs.items()}
+            over = {n: control for n, control in against.items() if {n, control} <= {*runs}}
+            cell = {"op": op, **self.size.columns}
+            for row in timed(calls, cell=cell, against=over) if calls else []:
+                gpus = 1 if (name := ranks.origin(row)) in ALONE else self.group.size
+                tokens = self.size.tokens * (1 if op == of.STRONG else gpus)
+                row |= {"one_drives": True} if name == of.DATA_PARALLEL else {}
+                rows.append(row | runs[name].facts | {"gpus": gpus, "tokens": tokens})
+        return rows
+
+
+def _peak(run: Run, where: torch.device) -> memory.Peak | None:
+    for _ in range(2):  # DDP makes its buckets anew in the second step
+        run.step()
+    return memory.peak(run.step, where)
+
+
+def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
+    """All ways on the same batch for each GPU; some of them on one batch that is shared out, and
+    with gradients accumulated over micro-batches."""
+    size = of.STEP.scaled(scale, group.size)
+    tries = Tries(group, size, of.SCALED)
     each_time, late = of.SENT
-    known, why = group.attempt(of.WEAK, partial(_references, group, size, every))
-    if known is None:
-        cells = [(op, name) for op, names in of.SCALED.items() for name in names]
-        return [{"op": o, "variant": n, "note": why, "gpus": group.size} for o, n in cells]
-    own, of_first, of_all = known
-    for name in of.TRAINED:
-        drives_all = name == of.DATA_PARALLEL and group.rank == 0
-        x = torch.cat(every) if drives_all else mine
-        make = partial(_built, group, size, name, x)
-        attempt(of.WEAK, name, make, own if name in ALONE else of_all)
-    built = {name: run.way for name, run in comparisons[of.WEAK].items()}
-    if of.ONE in built:
-        comparisons[of.STRONG][of.ONE] = Run(built[of.ONE], (first,))
-    part = first.split(size.batch // group.size)[group.rank].contiguous()
-    pieces = mine.split(max(1, size.batch // MICRO_BATCHES))
-    for name in (of.DDP, of.FSDP):
-        attempt(of.STRONG, name, partial(_again, built.get(name), (part,)), of_first)
-        for said in (each_time, late):
-            make = partial(_again, built.get(name), pieces, said == late)
-            attempt(of.ACCUMULATED, f"{name}, {said}", make, of_all)
-    del known, own, of_first, of_all
-    against = {of.DDP_COMPILED: of.COMPILED, f"{of.FSDP}, {late}": f"{of.FSDP}, {each_time}"}
-    for op, runs in comparisons.items():
-        calls = {name: run.step for name, run in runs.items()}
-        over = {n: control for n, control in against.items() if {n, control} <= {*runs}}
-        for row in timed(calls, cell={"op": op, **size.columns}, against=over) if calls else []:
-            gpus = 1 if (name := ranks.origin(row)) in ALONE else group.size
-            tokens = size.tokens * (1 if op == of.STRONG else gpus)
-            row |= {"one_drives": True} if name == of.DATA_PARALLEL else {}
-            rows.append(row | runs[name].facts | {"gpus": gpus, "tokens": tokens})
-    return rows
+    if tries.own:
+        tries.on_a_batch_each(of.WEAK, of.TRAINED)
+        built = {name: run.way for name, run in tries.runs[of.WEAK].items()}
+        if of.ONE in built:
+            tries.runs[of.STRONG][of.ONE] = Run(built[of.ONE], (tries.every[0],))
+        part = tries.every[0].split(size.batch // group.size)[group.rank].contiguous()
+        pieces = tries.mine.split(max(1, size.batch // MICRO_BATCHES))
+        for name in (of.DDP, of.FSDP):
+            again = partial(_again, built.get(name))
+            tries.attempt(of.STRONG, name, partial(again, (part,)), tries.first)
+            for said in (each_time, late):
+                make = partial(again, pieces, said == late)
+                tries.attempt(of.ACCUMULATED, f"{name}, {said}", make, tries.mean)
+    over = {of.DDP_COMPILED: of.COMPILED, f"{of.FSDP}, {late}": f"{of.FSDP}, {each_time}"}
+    return tries.timed(timed, over)
 
 
-def _references(group: Group, size: Size, every: Sequence[Tensor]) -> tuple[Answer, Answer, Answer]:
-    """Loss and gradients of the plain model over this rank's batch and over the first one's; and
-    their means over all."""
-    plain = ways.build(of.ONE, group, size)
-    found = [plain.gradients(x) for x in every]
-    losses, gradients = (sum(each) / group.size for each in zip(*found, strict=True))
-    return found[group.rank], found[0], (losses, gradients)
-
-
-def _built(group: Group, size: Size, name: str, x: Tensor) -> Run:
-    return Run(ways.build(name, group, size), (x,))
+def _wide(group: Group, scale: float, timed: Timed) -> Rows:
+    """The same kernels and messages, all larger: what a rank's host has to do stays the same."""
+    tries = Tries(group, of.WIDE_STEP.scaled(scale, group.size), {of.WIDE: of.WIDELY})
+    if tries.own:
+        tries.on_a_batch_each(of.WIDE, of.WIDELY)
+    return tries.timed(timed, {})
 
 
 def _again(way: Way | None, batches: tuple[Tensor, ...], late: bool = False) -> Run:
@@ -167,28 +200,33 @@ def strays(group: Group, name: str, run: Run, expected: Answer) -> float:
 
 
 def _tensor_parallel(group: Group, scale: float, timed: Timed) -> Rows:
-    """Forward and backward pass of one layer on one GPU, and in parts over all of them."""
-    size = of.BLOCK.scaled(scale, group.size)
-    cell = {"op": of.TENSOR, **size.columns, "tokens": size.tokens}
-
-    def make() -> tuple[dict[str, Callable], dict[str, float]]:
-        x, calls = ways.batch(size, group, 0), {}  # the same for all
-        for name, parallel in ((of.ONE, False), ("tensor parallel", True)):
-            block = ways.parted(size, group, parallel=parallel)
-            calls[name] = models.gradients_of(block, list(block.parameters()), x)
-        flat = {name: partial(_flat, call) for name, call in calls.items()}
-        # All of it is in bfloat16.
-        return calls, agreement.check(flat, dict.fromkeys(flat, flat[of.ONE]), ALLOWED_HALF)
-
-    made, why = group.attempt(of.TENSOR, make)
-    if why:
-        return [{**cell, "variant": "tensor parallel", "note": why, "gpus": group.size}]
-    calls, errors = made
-    rows = timed(calls, cell=cell)
-    for row in rows:
-        name = ranks.origin(row)
-        row |= {"error": errors[name], "gpus": 1 if name == of.ONE else group.size}
+    """Forward and backward pass of one layer on one GPU, and in parts over all of them; of few
+    tokens and of many."""
+    rows = []
+    for size in (each.scaled(scale, group.size) for each in of.BLOCKS):
+        op = of.tensor_parallel(size)
+        made, why = group.attempt(op, partial(_layers, group, size))
+        if why:
+            rows += [{"op": op, "variant": of.TENSOR, "note": why, "gpus": group.size}]
+            continue
+        calls, errors = made
+        for row in timed(calls, cell={"op": op, **size.columns, "tokens": size.tokens}):
+            name = ranks.origin(row)
+            facts = {"error": errors[name], "gpus": 1 if name == of.ONE else group.size}
+            rows.append(row | facts)
+        del made, calls
     return rows
+
+
+def _layers(group: Group, size: Size) -> tuple[dict[str, Callable], dict[str, float]]:
+    """The layer's passes whole and in parts, which have the same answer, and how far they stray."""
+    x, calls = ways.batch(size, group, 0), {}  # the same for all
+    for name, parallel in ((of.ONE, False), (of.TENSOR, True)):
+        block = ways.parted(size, group, parallel=parallel)
+        calls[name] = models.gradients_of(block, list(block.parameters()), x)
+    flat = {name: partial(_flat, call) for name, call in calls.items()}
+    # All of it is in bfloat16.
+    return calls, agreement.check(flat, dict.fromkeys(flat, flat[of.ONE]), ALLOWED_HALF)
 
 
 def _flat(call: Callable[[], tuple[Tensor, ...]]) -> Answer:
@@ -200,7 +238,7 @@ def _data_parallel(group: Group, scale: float, timed: Timed) -> Rows:
     """The parts of DataParallel's forward pass, which rank 0 drives alone; the others watch."""
     size = of.STEP.scaled(scale, group.size)
     cell = {"op": of.PARTS, **size.columns, "gpus": group.size}
-    names = (of.FORWARD, of.COPIES, "share out the batch", "run the copies", "gather")
+    names = (of.FORWARD, of.COPIES, "share out the batch", of.RUN, of.IN_TURN, "gather")
 
     def make() -> list[Callable[[], object]]:
         if group.where.type != "cuda":
@@ -217,6 +255,7 @@ def _data_parallel(group: Group, scale: float, timed: Timed) -> Rows:
             partial(nn.parallel.replicate, model, gpus),
             partial(nn.parallel.scatter, (x,), gpus),
             partial(nn.parallel.parallel_apply, copies, inputs),
+            lambda: [copy(*given) for copy, given in zip(copies, inputs, strict=True)],
             partial(nn.parallel.gather, outputs, gpus[0]),
         )
         return [partial(_all_done, part, gpus) for part in parts]

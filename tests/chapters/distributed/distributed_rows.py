@@ -66,8 +66,9 @@ def training(root: Path, **params: Any) -> Path:
         (of.WEAK, STEP_S, SLOWER, of.ONE),
         (of.STRONG, STEP_S, {of.DDP: 0.6}, of.ONE),
         (of.ACCUMULATED, 4 * STEP_S, {f"{of.DDP}, at the end": NO_SYNC}, f"{of.DDP}, every time"),
-        (of.TENSOR, 0.01, {"tensor parallel": 0.7}, of.ONE),
-        (of.PARTS, 0.02, {of.COPIES: COPIED, "run the copies": 0.5}, of.FORWARD),
+        (of.WIDE, 2 * STEP_S, {of.DDP: 1.1, of.FSDP: 1.1, of.KEPT: 1.1, of.HALF: 1.0}, of.ONE),
+        *((of.tensor_parallel(each), 0.01, {of.TENSOR: 0.7}, of.ONE) for each in of.BLOCKS),
+        (of.PARTS, 0.02, {of.COPIES: COPIED, of.RUN: 0.5, of.IN_TURN: 0.2}, of.FORWARD),
     ):
         for row in synthetic.compared(op, "step_wall", base_s, slower, control=control, **cell):
             alone = row["variant"].startswith(of.ONE)

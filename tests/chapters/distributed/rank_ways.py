@@ -18,7 +18,8 @@ def gates(device):
     how often ranks talk in both passes of a layer in parts."""
     with ranks.joined(device, 60) as group:
         batches = [ways.batch(SIZE, group, rank) for rank in range(group.size)]
-        own, _, every = training._references(group, SIZE, batches)
+        tries = training.Tries(group, SIZE, {of.WEAK: of.TRAINED})
+        own, every = tries.own, tries.mean
         x = batches[group.rank]
         found = {}
         for name in of.TRAINED[1:] if device.startswith("cuda") else ON_CPU[1:]:

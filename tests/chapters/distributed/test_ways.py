@@ -49,4 +49,5 @@ def test_a_run_whose_time_is_up_has_a_row_for_all_that_pages_and_claims_name():
     assert table.note.str.startswith("not begun").all()
     for op, names in of.SCALED.items():
         assert tuple(table.variant[table.op == op]) == names
-    assert {of.TENSOR, of.PARTS} < {*table.op}
+    assert {of.WIDE, of.PARTS} < {*table.op}
+    assert len({op for op in table.op if op.startswith(of.TENSOR)}) == len(of.BLOCKS)
