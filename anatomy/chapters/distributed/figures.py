@@ -24,7 +24,6 @@ KEY = {"a kernel computes": KERNEL, "bytes move between GPUs, or wait to": COPY}
 # What the forward pass of DataParallel is made of, in the order in which it happens.
 PARTS = {of.COPIES: COPY, "share out the batch": COPY, of.RUN: KERNEL, "gather": COPY}
 BESIDE = {"copied between GPUs": COPY, "the copies run": KERNEL}
-CALLED = "several-gpus"  # class of the calculator, which docs/assets/several.js finds
 SAID = (
     "<b data-weights>{weights}</b> million weights in float32 on <b data-gpus>{gpus}</b> GPUs: "
     "their gradients need an all-reduce of <b data-all-reduce>{all_reduce}</b>. If it slows a "
@@ -180,7 +179,8 @@ def _table(steps: Sequence[Step], seen: Mapping[int, Row]) -> str:
 
 
 def _calculator(fit: Fit, sent: float, alone_s: float, step_s: float, gpus: int) -> str:
-    """The sentence for the page's own model, and all that a script needs to say it of another."""
+    """The sentence for the page's own model, and all that docs/assets/several.js needs to say it of
+    another."""
     share = scaling.added_share(fit, sent, alone_s, step_s)
     step = scaling.predicted(fit, sent, alone_s, step_s, gpus)
     exposed_s = alone_s + step.all_reduce_s
@@ -193,4 +193,4 @@ def _calculator(fit: Fit, sent: float, alone_s: float, step_s: float, gpus: int)
     given |= {"weights": weights, "alone_s": alone_s, "gpus": gpus}
     data = " ".join(f'data-{name.replace("_", "-")}="{each:.4g}"' for name, each in given.items())
     text = SAID.format(weights=f"{weights:.0f}", gpus=gpus, **said)
-    return f'<div class="{CALLED}" {data}><p>{text}</p></div>'
+    return f'<div class="several-gpus" {data}><p>{text}</p></div>'
