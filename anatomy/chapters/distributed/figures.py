@@ -168,7 +168,7 @@ def _row(table: Sequence[Row], op: str, variant: str) -> Row | None:
 
 def _table(steps: Sequence[Step], seen: Mapping[int, Row]) -> str:
     columns = (
-        ("", lambda step: f"{step.gpus} GPUs"),
+        ("", lambda step: f"{step.gpus}\N{NO-BREAK SPACE}GPUs"),
         ("#all gradients in one all-reduce", lambda step: units.seconds(step.all_reduce_s, most=3)),
         ("#it adds to the step", lambda step: units.seconds(step.added_s, most=3)),
         ("#step, by the fit", lambda step: units.seconds(step.step_s, most=3)),
