@@ -95,6 +95,7 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
                 "distributed.overlap": ["profile of DDP", "profile of DDP, one bucket"],
                 "distributed.training": [
                     *("weak scaling", "strong scaling", "accumulation"),
+                    *("weak scaling, wide layers", "tensor parallel, 16384 tokens"),
                     "forward of DataParallel",
                 ],
                 "ladder.regimes": [
@@ -108,7 +109,10 @@ def test_on_every_card_something_is_measured_and_all_else_says_why(gib, capabili
         (
             24,
             {
-                "distributed.training": ["weak scaling", "strong scaling", "accumulation"],
+                "distributed.training": [
+                    *("weak scaling", "strong scaling", "accumulation"),
+                    "weak scaling, wide layers",
+                ],
                 "ladder.regimes": ["training C=4096 B=8 T=1024"],
             },
         ),

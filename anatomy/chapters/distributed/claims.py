@@ -52,7 +52,8 @@ def data_parallel_synchronizes(training: Table) -> Finding:
     with cases.at(part="step") as case:
         ratio = training.ratio(of.DATA_PARALLEL, of.DDP, op=of.WEAK)
         case(ratio.says("slower"), ratio, f"the step takes {ratio.text} of DDP's time")
-    return cases.finding(f"{cases.said().capitalize()}.")
+    said = cases.said()
+    return cases.finding(f"{said[:1].upper()}{said[1:]}.")
 
 
 @claim(OVERLAP, topic="distributed", measures="hidden communication / all of it")

@@ -1,4 +1,5 @@
-"""What follows from the blocks of several ranks: fits, throughput of a GPU, and who was behind."""
+"""What follows from what several ranks recorded: fits, throughput of a GPU, who was behind, and
+when a GPU had nothing to do."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -93,3 +94,17 @@ def throughput(rows: Sequence[Row], known: Circumstances) -> Judged:
             ratios = (row["ratio"], row["ratio_high"], row["ratio_low"])
             found |= zip(EFFICIENCY, (work / ratio for ratio in ratios), strict=True)
         yield place, found
+
+
+@rule(
+    "distributed.overlap",
+    columns=("idle_s",),
+    source="profiled_step_s less compute_s and exposed_s",
+)
+def idle(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """Time of a profiled step in which neither a kernel computes nor bytes move: the GPU waits for
+    its host."""
+    for place, row in enumerate(rows):
+        whole, *busy = (row.get(f"{each}_s") for each in ("profiled_step", "compute", "exposed"))
+        there = not any(map(units.missing, (whole, *busy)))
+        yield place, {"idle_s": max(whole - sum(busy), 0.0) if there else None}

@@ -46,7 +46,7 @@ class Step:
 
     gpus: int
     all_reduce_s: float  # of all gradients in one message
-    exposed_s: float  # of communication that nothing hides
+    added_s: float  # what communication adds to the step of one alone
     step_s: float
     efficiency: float  # throughput of a GPU over that of one alone
 
@@ -54,7 +54,13 @@ class Step:
 def predicted(fit: Fit, gradients: float, alone_s: float, step_s: float, gpus: int) -> Step:
     """The step of more GPUs, of the same batch each, from that of `fit.gpus`: what communication
     adds to it grows as the all-reduce of its gradients, in bytes, does."""
-    before, after = (fit.seconds(gradients, n) for n in (fit.gpus, gpus))
-    exposed_s = max(step_s - alone_s, 0.0) * after / before
-    whole = alone_s + exposed_s
-    return Step(gpus, after, exposed_s, whole, alone_s / whole)
+    all_reduce_s = fit.seconds(gradients, gpus)
+    added_s = added_share(fit, gradients, alone_s, step_s) * all_reduce_s
+    whole = alone_s + added_s
+    return Step(gpus, all_reduce_s, added_s, whole, alone_s / whole)
+
+
+def added_share(fit: Fit, gradients: float, alone_s: float, step_s: float) -> float:
+    """What a step among `fit.gpus` takes beyond that of one alone, over the all-reduce of all its
+    gradients, in bytes, in one message: 1 where nothing hides it."""
+    return max(step_s - alone_s, 0.0) / fit.seconds(gradients, fit.gpus)

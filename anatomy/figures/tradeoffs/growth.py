@@ -17,6 +17,7 @@ from anatomy.figures.tradeoffs.breakeven import Wanted, axis, is_number, need_co
 from anatomy.figures.tradeoffs.payoffs import label
 from anatomy.judge import rows
 from anatomy.judge.exponents import LEAST_POINTS, PowerFit, power_fit
+from anatomy.judge.limits import datasheet
 from anatomy.judge.rows import Row
 from anatomy.record.showing import Found, current, selectors
 from anatomy.table import columns, units
@@ -24,6 +25,7 @@ from anatomy.table.errors import BadParameter, UnknownName
 from anatomy.table.plateaus import plateaus
 
 FITS = ("power", "levels")
+LINK = "NVLink"  # a ceiling that no one GPU can measure
 BEYOND = 10  # an interval that reaches 0 is drawn to this part of its value: the axis has no 0
 STRAIGHT = 1e-9  # counts no farther from the fitted line than this lie on it
 FAR = 256  # sizes in bytes that span so many times are named by powers of four
@@ -69,7 +71,8 @@ def curve(
         labels: What the values of `series` are called, as in `show`.
         edges: Sizes that have an upright line: what each is called -> where it comes from, as the
             arguments of `anatomy.figures.curriculum.calculations.calculation`.
-        ceiling: A limit of the machine that has a level line, such as `read`, where `y` is `rate`.
+        ceiling: A limit of the machine that has a level line, such as `read`, where `y` is `rate`;
+            `NVLink` is what a GPU's links carry in one direction, by its datasheet.
         even: Of one series without a fit: both axes from 0, so that equal steps look equal.
 
     Raises:
@@ -81,7 +84,7 @@ def curve(
     showing = current()
     found = showing.find(experiment, **params)
     told = {name: value_behind(showing, where) for name, where in (edges or {}).items()}
-    if ceiling:
+    if ceiling and ceiling != LINK:
         told[ceiling] = value_behind(showing, f"limit:{ceiling}")
     every = list({id(each): each for each in (found, *(it for it, _ in told.values()))}.values())
 
@@ -93,6 +96,10 @@ def curve(
             for name, (_, size) in told.items()
             if size is not None
         ]
+        sheet = datasheet(found.recording.data["machine"]["gpu"]) if ceiling == LINK else None
+        if sheet and (most := sheet.link_bytes_per_s):
+            text = f"{LINK} one way, {units.rate(most, 'B/s')}"
+            rules.append({"value": most, "text": text})
         return _shown(found, wanted, rules)
 
     return framing.exhibit(every if told else found, caption, draw, kind="growth")

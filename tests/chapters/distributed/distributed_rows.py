@@ -13,9 +13,11 @@ START_S, RATE = 2e-5, 3e11  # of every collective
 STEP_S = 0.03  # on one GPU
 # Time of a step over that on one GPU; what no way has of its own.
 SLOWER = {of.DATA_PARALLEL: 1.6, of.DDP: 1.1, of.WHOLE: 1.25, of.FSDP: 1.15, of.KEPT: 1.12}
-SLOWER[of.ZERO] = 1.13
+SLOWER |= {of.ZERO: 1.13, of.VIEW: 1.1, of.SMALL: 1.1, of.HALF: 1.15, of.DDP_COMPILED: 1.0}
 COPIED, NO_SYNC = 0.4, 0.9  # share of DataParallel's forward pass; time over that with sync
+LATE = {f"{way}, at the end": NO_SYNC for way in (of.DDP, of.FSDP)}
 HIDDEN = 0.8  # share of a DDP step's communication
+PARTS = {"share out the batch": 0.01, of.RUN: 0.5, of.IN_TURN: 0.2, "gather": 0.01}
 FIT = {of.DDP: False, of.FSDP: True}  # where the model is too large for one GPU
 CAP_BYTES = 130 * 10**9
 
@@ -64,11 +66,11 @@ def training(root: Path, **params: Any) -> Path:
     rows, ranks = [], []
     for op, base_s, slower, control in (
         (of.WEAK, STEP_S, SLOWER, of.ONE),
-        (of.STRONG, STEP_S, {of.DDP: 0.6}, of.ONE),
-        (of.ACCUMULATED, 4 * STEP_S, {f"{of.DDP}, at the end": NO_SYNC}, f"{of.DDP}, every time"),
+        (of.STRONG, STEP_S, {of.DDP: 0.6, of.FSDP: 1.1}, of.ONE),
+        (of.ACCUMULATED, 4 * STEP_S, LATE, f"{of.DDP}, every time"),
         (of.WIDE, 2 * STEP_S, {of.DDP: 1.1, of.FSDP: 1.1, of.KEPT: 1.1, of.HALF: 1.0}, of.ONE),
         *((of.tensor_parallel(each), 0.01, {of.TENSOR: 0.7}, of.ONE) for each in of.BLOCKS),
-        (of.PARTS, 0.02, {of.COPIES: COPIED, of.RUN: 0.5, of.IN_TURN: 0.2}, of.FORWARD),
+        (of.PARTS, 0.02, PARTS | {of.COPIES: COPIED}, of.FORWARD),
     ):
         for row in synthetic.compared(op, "step_wall", base_s, slower, control=control, **cell):
             alone = row["variant"].startswith(of.ONE)

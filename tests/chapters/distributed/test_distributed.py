@@ -11,6 +11,9 @@ from anatomy.chapters.distributed import figures, judged, scaling
 from anatomy.chapters.distributed import overlap as overlapping
 from anatomy.chapters.distributed import requirements as of
 from anatomy.figures.text import inline
+from anatomy.figures.tradeoffs import growth
+from anatomy.figures.tradeoffs.growth import curve
+from anatomy.judge import limits
 from anatomy.judge.comparisons import Circumstances
 from anatomy.record import recording, signatures
 from anatomy.record.provenance.freshness import freshness
@@ -84,7 +87,7 @@ def test_a_ring_of_more_gpus_starts_later_and_sends_little_more():
     assert fit.seconds(1e9, 4) == pytest.approx(3e-5 + 1.5e9 / 1e11)
     four = scaling.predicted(fit, 1e9, alone_s=0.1, step_s=0.11, gpus=4)
     grown = fit.seconds(1e9, 4) / fit.seconds(1e9, 2)
-    assert four.exposed_s == pytest.approx(0.01 * grown) and four.step_s > 0.11
+    assert four.added_s == pytest.approx(0.01 * grown) and four.step_s > 0.11
     assert four.efficiency == pytest.approx(0.1 / four.step_s)
     assert scaling.predicted(fit, 1e9, 0.1, 0.1, 8).efficiency == 1, "all of it was hidden"
 
@@ -159,8 +162,46 @@ def test_claims_are_decided_by_what_was_measured(name, changed, word, tmp_path, 
 def test_lanes_show_every_gpu_and_what_is_exposed(made):
     markup = drawn(made, lambda: figures.lanes({of.DDP: "DDP", of.FSDP: "FSDP2"}))
     assert markup.count(">GPU 1<") == 4  # two ways, for a desk and for a phone
-    assert "DDP: communication 5.0 ms, exposed 1.0 ms" in markup
-    assert "FSDP2: communication 5.0 ms, exposed 5.0 ms" in markup
+    assert "DDP: sends 5.0 ms, exposed 1.0 ms, idle 0" in markup
+    assert "FSDP2: sends 5.0 ms, exposed 5.0 ms, idle 0" in markup
+
+
+def test_idle_is_what_neither_computes_nor_sends():
+    kernels = [(0.0, 2.0, "gemm"), (5.0, 6.0, "gemm")]
+    found = overlapping.figures(kernels, [(1.0, 3.5, "nccl"), (7.0, 8.0, "nccl")])
+    rows = [found, dict.fromkeys(found)]
+    (_, seen), (_, missing) = judged.idle(rows, Circumstances())
+    assert found["profiled_step_s"] == 8.0
+    assert seen["idle_s"] == pytest.approx(1.5 + 1.0) and missing["idle_s"] is None
+
+
+def test_data_parallel_is_drawn_with_its_threads_and_without(made):
+    markup = drawn(made, figures.data_parallel)
+    assert markup.count(">2 threads<") == markup.count(">1 thread<") == 2  # desk and phone
+    assert "8.0 ms to copy the model; 2 threads: 10 ms to run; 1 thread: 4.0 ms to run" in markup
+
+
+def test_the_calculator_begins_with_the_model_of_the_page(made):
+    """What the script is given is what the table says; it is run in tests/browser."""
+    markup = drawn(made, lambda: figures.predicted((4, 8), calculator=True))
+    data = dict(re.findall(r'data-([a-z-]+)="([^"]+)"', markup.partition("several-gpus")[2]))
+    fit = scaling.Fit(float(data["start-s"]), float(data["rate"]), int(data["measured"]))
+    alone_s, sent = float(data["alone-s"]), 4e6 * float(data["weights"])
+    whole = alone_s + float(data["share"]) * fit.seconds(sent, int(data["gpus"]))
+    efficiency = re.search(r"<b data-efficiency>(\d+)%</b>", markup)[1]
+    assert int(efficiency) == pytest.approx(100 * alone_s / whole, abs=1)
+    assert 'class="several-gpus"' not in drawn(made, figures.predicted)
+
+
+def test_bandwidth_is_drawn_under_what_the_links_carry(made, monkeypatch):
+    def chart():
+        return curve("distributed.collectives", op="message of * bytes", x="message_bytes",
+                     y="rate", ceiling="NVLink")  # fmt: skip
+
+    assert "NVLink" not in drawn(made, chart), "nobody states it of a made-up card"
+    sheet = limits.datasheet("NVIDIA H200")
+    monkeypatch.setattr(growth, "datasheet", lambda gpu: sheet)
+    assert "NVLink one way, 450 GB/s" in drawn(made, chart)
 
 
 def test_a_prediction_stands_beside_what_was_measured_later(made):
@@ -182,7 +223,7 @@ def test_all_that_the_page_shows_is_in_the_tables(made):
     showing = synthetic.showing(made, page=page)
     blocks = re.findall(r'^( *)```python exec="on" html="1"\n(.*?)^ *```', text, re.S | re.M)
     shown = [showing.run(textwrap.dedent(code), line=1) for _, code in blocks]
-    assert len(shown) > 10 and all("<table" in each or "<svg" in each for each in shown)
+    assert len(shown) > 8 and all("<table" in each or "<svg" in each for each in shown)
     references = re.findall(r"\[\[distributed.*?\]\]", text)
     with using(showing):
         said = [inline.render_text(showing, each) for each in references]
