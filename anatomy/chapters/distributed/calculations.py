@@ -13,9 +13,13 @@ FIT = {
     "gigabyte": 'distributed.collectives."a gigabyte more, by the fit"."all-reduce".median_s',
 }
 MODEL = {each: f'distributed.training."weak scaling"."DDP".{each}' for each in ("width", "layers")}
-STEPS = {
-    "alone": 'distributed.training."weak scaling"."one GPU".median_s',
-    "step": 'distributed.training."weak scaling"."DDP".median_s',
+ALONE = {"alone": 'distributed.training."weak scaling"."one GPU".median_s'}
+STEPS = {**ALONE, "step": 'distributed.training."weak scaling"."DDP".median_s'}
+IN_ONE = {**ALONE, "step": 'distributed.training."weak scaling"."DDP, one bucket".median_s'}
+# Messages between which all gradients of the model lie.
+AROUND = {
+    "less": 'distributed.collectives."message of 268435456 bytes"."all-reduce".median_s',
+    "more": 'distributed.collectives."message of 1073741824 bytes"."all-reduce".median_s',
 }
 LARGE = {"weights": 'distributed.memory."too large for one GPU".variant=DDP.rank=0.weights'}
 
@@ -26,13 +30,11 @@ def all_gradients(width: float, layers: float) -> float:
     return GRADIENT * sizes.weights(int(width), int(layers))
 
 
-@calculation(unit="s", **FIT, **MODEL)
-def all_reduce_of_all_gradients(
-    start: float, gigabyte: float, width: float, layers: float
-) -> float:
-    """Start-up by the fit, and what all gradients take beyond it, in one message."""
-    fit = Fit(start, GIGABYTE / gigabyte, MEASURED)
-    return fit.seconds(all_gradients(width, layers), MEASURED)
+@calculation(unit="s", **AROUND, **MODEL)
+def all_reduce_of_all_gradients(less: float, more: float, width: float, layers: float) -> float:
+    """On the line between the times of 256 MiB and of 1 GiB."""
+    share = (all_gradients(width, layers) - 2**28) / (2**30 - 2**28)
+    return less + share * (more - less)
 
 
 @calculation(unit="s", **STEPS)
@@ -41,13 +43,30 @@ def what_ddp_adds(alone: float, step: float) -> float:
     return step - alone
 
 
-@calculation(unit="%", **FIT, **MODEL, **STEPS)
+@calculation(unit="s", **IN_ONE)
+def what_one_bucket_adds(alone: float, step: float) -> float:
+    """The step under DDP with all gradients in one bucket less that of one GPU."""
+    return step - alone
+
+
+@calculation(unit="%", **AROUND, **MODEL, **STEPS)
 def share_of_the_all_reduce_added(
-    start: float, gigabyte: float, width: float, layers: float, alone: float, step: float
+    less: float, more: float, width: float, layers: float, alone: float, step: float
 ) -> float:
     """What DDP adds to the step of one GPU, over the all-reduce of all gradients by itself."""
-    fit = Fit(start, GIGABYTE / gigabyte, MEASURED)
-    return scaling.added_share(fit, all_gradients(width, layers), alone, step)
+    return (step - alone) / all_reduce_of_all_gradients(less, more, width, layers)
+
+
+@calculation(unit="%", ratio='distributed.training."weak scaling"."DataParallel".ratio')
+def work_of_data_parallel(ratio: float) -> float:
+    """Twice the tokens of one GPU, over the ratio of the times."""
+    return MEASURED / ratio
+
+
+@calculation(unit="B", **LARGE)
+def copies_in_half(weights: float) -> float:
+    """Two bytes for each weight, in bf16."""
+    return 2 * weights
 
 
 @calculation(unit="B", **LARGE)
@@ -62,16 +81,19 @@ def large_model_shared_out(weights: float) -> float:
     return STATE * weights / MEASURED
 
 
-def _efficiency(gpus: int, name: str) -> None:
-    @calculation(f"efficiency-of-{name}", unit="%", **FIT, **MODEL, **STEPS)
+def _efficiency(name: str, column: str) -> None:
+    over = f'distributed.training."weak scaling"."DDP".{column}'
+
+    @calculation(f"{name}-efficiency-of-eight", unit="%", **FIT, **MODEL, **ALONE, ratio=over)
     def efficiency(
-        start: float, gigabyte: float, width: float, layers: float, alone: float, step: float
+        start: float, gigabyte: float, width: float, layers: float, alone: float, ratio: float
     ) -> float:
-        """The step of one GPU over that predicted for more of them under DDP."""
+        """The step of one GPU over that predicted for eight under DDP, from an end of the interval
+        of what two take."""
         fit = Fit(start, GIGABYTE / gigabyte, MEASURED)
         sent = all_gradients(width, layers)
-        return scaling.predicted(fit, sent, alone, step, gpus).efficiency
+        return scaling.predicted(fit, sent, alone, ratio * alone, 8).efficiency
 
 
-for number, word in ((4, "four"), (8, "eight")):
-    _efficiency(number, word)
+_efficiency("least", "ratio_high")
+_efficiency("most", "ratio_low")

@@ -1,6 +1,6 @@
 """Several GPUs in pictures: what each computes and sends when, and what more of them would do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from anatomy.chapters.distributed import requirements as of
@@ -28,8 +28,9 @@ SAID = (
     "<b data-weights>{weights}</b> million weights in float32 on <b data-gpus>{gpus}</b> GPUs: "
     "their gradients need an all-reduce of <b data-all-reduce>{all_reduce}</b>. If it slows a "
     "step as much as ours, that takes <b data-step>{step}</b>, an efficiency of "
-    "<b data-efficiency>{efficiency}</b>. If nothing hides: <b data-exposed>{exposed}</b>, "
-    "<b data-least>{least}</b>."
+    "<b data-efficiency>{efficiency}</b>; as much as in our one bucket: "
+    "<b data-exposed>{exposed}</b>, <b data-least>{least}</b>. Each GPU keeps "
+    "<b data-ddp>{ddp}</b> under DDP, <b data-fsdp>{fsdp}</b> under FSDP2, and its activations."
 )
 
 
@@ -143,11 +144,17 @@ def predicted(
         fit, one, ddp = of_fit(known), _row(table, WEAK, ONE), _row(table, WEAK, DDP)
         if fit is None or one is None or ddp is None:
             return '<p class="key">Not shown: the fit or the steps were not measured.</p>'
-        sent = GRADIENT * sizes.weights(ddp["width"], ddp["layers"])
-        known = fit, sent, one["median_s"], ddp["median_s"]
-        steps = [scaling.predicted(*known, each) for each in sorted({fit.gpus, *gpus})]
+        alone_s = one["median_s"]
+        given = fit, GRADIENT * sizes.weights(ddp["width"], ddp["layers"]), alone_s
+        ends = [alone_s * ddp[each] for each in ("ratio", "ratio_low", "ratio_high")]
+        steps = [
+            tuple(scaling.predicted(*given, step_s, each) for step_s in ends)
+            for each in sorted({fit.gpus, *gpus})
+        ]
         seen = {row["gpus"]: row for rows_ in (table, *others) if (row := _row(rows_, WEAK, DDP))}
-        return _table(steps, seen) + (_calculator(*known, min(gpus)) if calculator else "")
+        if not calculator or (whole := _row(table, WEAK, of.WHOLE)) is None:
+            return _table(steps, seen)
+        return _table(steps, seen) + _calculator(*given, ends[0], whole["median_s"], min(gpus))
 
     return framing.exhibit(found, caption, draw)
 
@@ -166,31 +173,48 @@ def _row(table: Sequence[Row], op: str, variant: str) -> Row | None:
     return next((row for row in wanted if not units.missing(row.get("median_s"))), None)
 
 
-def _table(steps: Sequence[Step], seen: Mapping[int, Row]) -> str:
+def _table(steps: Sequence[tuple[Step, Step, Step]], seen: Mapping[int, Row]) -> str:
+    """Predictions, each in the middle and from both ends of the interval of what was measured."""
+
+    def span(low: str, high: str) -> str:
+        return low if low == high else f"{low} to {high}"
+
+    def times(of_step: Callable[[Step], float]) -> Callable[[tuple[Step, ...]], str]:
+        return lambda each: span(*(units.seconds(of_step(one), most=2) for one in each[1:]))
+
     columns = (
-        ("", lambda step: f"{step.gpus}\N{NO-BREAK SPACE}GPUs"),
-        ("#all gradients in one all-reduce", lambda step: units.seconds(step.all_reduce_s, most=3)),
-        ("#it adds to the step", lambda step: units.seconds(step.added_s, most=3)),
-        ("#step, by the fit", lambda step: units.seconds(step.step_s, most=3)),
-        ("#efficiency, by the fit", lambda step: units.percent(step.efficiency)),
-        ("#step, measured", lambda step: tables.time(seen.get(step.gpus))),
+        ("", lambda each: f"{each[0].gpus}\N{NO-BREAK SPACE}GPUs"),
+        (
+            "#all gradients in one all-reduce, by the fit",
+            lambda each: units.seconds(each[0].all_reduce_s, most=2),
+        ),
+        ("#it adds to the step", times(lambda step: step.added_s)),
+        ("#step, predicted", times(lambda step: step.step_s)),
+        (
+            "#efficiency, predicted",
+            lambda each: span(*(units.percent(one.efficiency, 2) for one in each[:0:-1])),
+        ),
+        ("#step, measured", lambda each: tables.time(seen.get(each[0].gpus))),
     )
     return tables.by_columns(columns, steps, "Predicted steps of more GPUs")
 
 
-def _calculator(fit: Fit, sent: float, alone_s: float, step_s: float, gpus: int) -> str:
+def _calculator(
+    fit: Fit, sent: float, alone_s: float, step_s: float, in_one_s: float, gpus: int
+) -> str:
     """The sentence for the page's own model, and all that docs/assets/several.js needs to say it of
     another."""
-    share = scaling.added_share(fit, sent, alone_s, step_s)
-    step = scaling.predicted(fit, sent, alone_s, step_s, gpus)
-    exposed_s = alone_s + step.all_reduce_s
-    times = {"all_reduce": step.all_reduce_s, "step": step.step_s, "exposed": exposed_s}
+    share, most = (scaling.added_share(fit, sent, alone_s, each) for each in (step_s, in_one_s))
+    step, exposed = (scaling.predicted(fit, sent, alone_s, s, gpus) for s in (step_s, in_one_s))
+    weights = sent / GRADIENT
+    times = {"all_reduce": step.all_reduce_s, "step": step.step_s, "exposed": exposed.step_s}
     said = {name: units.seconds(value, most=3) for name, value in times.items()}
-    shares = {"efficiency": step.efficiency, "least": alone_s / exposed_s}
+    shares = {"efficiency": step.efficiency, "least": exposed.efficiency}
     said |= {name: units.percent(value, 2) for name, value in shares.items()}
-    weights = sent / GRADIENT / 1e6
-    given = {"start_s": fit.start_s, "rate": fit.rate, "measured": fit.gpus, "share": share}
-    given |= {"weights": weights, "alone_s": alone_s, "gpus": gpus}
+    kept = {"ddp": of.STATE + of.BUCKET, "fsdp": of.STATE / gpus}
+    said |= {name: f"{each * weights / 1e9:.3g} GB" for name, each in kept.items()}
+    given = {"start_s": fit.start_s, "rate": fit.rate, "share": share, "most": most}
+    given |= {"weights": weights / 1e6, "alone_s": alone_s, "gpus": gpus}
     data = " ".join(f'data-{name.replace("_", "-")}="{each:.4g}"' for name, each in given.items())
-    text = SAID.format(weights=f"{weights:.0f}", gpus=gpus, **said)
+    text = SAID.format(weights=f"{weights / 1e6:.0f}", gpus=gpus, **said)
     return f'<div class="several-gpus" {data}><p>{text}</p></div>'

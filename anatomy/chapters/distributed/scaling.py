@@ -20,10 +20,9 @@ class Fit:
     gpus: int
 
     def seconds(self, message: float, gpus: int, rounds: int = 2) -> float:
-        """What a message of so many bytes takes among so many GPUs, in a ring: its steps grow with
-        N - 1, and so does the start."""
-        start_s = self.start_s * (gpus - 1) / max(self.gpus - 1, 1)
-        return start_s + message * rounds * (gpus - 1) / gpus / self.rate
+        """What a message of so many bytes takes among so many GPUs, in a ring. The start stays: it
+        is what the host takes to ask, behind which the ring's own latency was not seen."""
+        return self.start_s + message * rounds * (gpus - 1) / gpus / self.rate
 
 
 def fitted(points: Sequence[tuple[float, float]], gpus: int) -> Fit | None:
