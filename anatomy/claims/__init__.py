@@ -34,6 +34,7 @@ from anatomy.claims.findings import (
     answer,
 )
 from anatomy.claims.table import Table
+from anatomy.record import recording
 from anatomy.record.showing import Found, Showing
 from anatomy.table import chapters
 from anatomy.table.errors import AnatomyError, lookup
@@ -168,10 +169,11 @@ def evaluate(showing: Showing, name: str) -> Result:
 def _result(asked: Claim, found: tuple[Found, ...], shown: str) -> Result:
     result = _judged(asked, found)
     evidence = result.evidence
-    machines = {each.recording.machine for each in found if each.recording}
+    # What several GPUs of a machine did belongs to that machine.
+    machines = {recording.one_of(each.recording.machine) for each in found if each.recording}
     machine = machines.pop() if len(machines) == 1 else shown
     if borrowed := [each for each in found if each.instead_of]:
-        machine = next(each.recording.machine for each in borrowed if each.recording)
+        machine = next(recording.one_of(e.recording.machine) for e in borrowed if e.recording)
         lacks = sum(each.lacking for each in borrowed)
         evidence += f" Judged on {machine}: {shown} lacks {lacks} of {len(found)} recordings."
     return replace(result, evidence=evidence, machine=machine)

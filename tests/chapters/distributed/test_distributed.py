@@ -157,7 +157,9 @@ def test_claims_are_decided_by_what_was_measured(name, changed, word, tmp_path, 
         monkeypatch.setattr(distributed_rows, constant, value)
     for each in ("training", "overlap", "memory"):
         getattr(distributed_rows, each)(tmp_path)
-    assert claims.evaluate(synthetic.showing(tmp_path), name).word == word
+    result = claims.evaluate(synthetic.showing(tmp_path), name)
+    assert result.word == word
+    assert result.machine == "toy-gpu", "in the ledger it stands with the machine's other claims"
 
 
 def test_lanes_show_every_gpu_and_what_is_exposed(made):
