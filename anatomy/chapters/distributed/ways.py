@@ -23,8 +23,8 @@ from anatomy.parts import models
 from anatomy.parts.ranks import Group
 from anatomy.table.errors import DeviceError
 
-# Of learning: AdamW's first steps move every weight by as much, so that at 1e-6 two of them turned
-# the gradients of 200 million weights by 7 %.
+# Of learning: AdamW's first steps move every weight by as much. At 1e-6 two of them turned the
+# gradients of a large model by more than their check allows.
 RATE = 1e-8
 UNBROKEN_MB = 2**20  # a bucket that any model fits into: DDP then begins when backward has ended
 
