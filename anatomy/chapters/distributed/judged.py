@@ -1,5 +1,5 @@
 """What follows from what several ranks recorded: fits, throughput of a GPU, who was behind, and
-when a GPU had nothing to do."""
+how long a GPU had nothing to do."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -102,8 +102,7 @@ def throughput(rows: Sequence[Row], known: Circumstances) -> Judged:
     source="profiled_step_s less compute_s and exposed_s",
 )
 def idle(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """Time of a profiled step in which neither a kernel computes nor bytes move: the GPU waits for
-    its host."""
+    """Time of a profiled step in which neither a kernel computes nor bytes move."""
     for place, row in enumerate(rows):
         whole, *busy = (row.get(f"{each}_s") for each in ("profiled_step", "compute", "exposed"))
         there = not any(map(units.missing, (whole, *busy)))
