@@ -43,15 +43,21 @@ def ddp_if_it_fits(training: Table, memory: Table) -> Finding:
 @claim(TRAINING)
 def data_parallel_synchronizes(training: Table) -> Finding:
     """Copying the model to the other GPUs takes 5 % of DataParallel's forward pass or more, and its
-    step is slower than DDP's over the same batch."""
+    step is slower than DDP's over the same batch; with the attention that PyTorch chooses, and with
+    flash attention, which makes no plans for each thread."""
     cases = Cases()
-    with cases.at(part="forward pass") as case:
-        copy, whole = (time_of(training.measured(n, op=of.PARTS)) for n in (of.COPIES, of.FORWARD))
-        share = quotient(copy, whole)
-        case(share.at_least(COPIED), share, f"copies take {share.text} of the forward pass")
-    with cases.at(part="step") as case:
-        ratio = training.ratio(of.DATA_PARALLEL, of.DDP, op=of.WEAK)
-        case(ratio.says("slower"), ratio, f"the step takes {ratio.text} of DDP's time")
+    for said, forward, step in (
+        ("", of.FORWARD, of.DATA_PARALLEL),
+        (" with flash attention", of.FLASH_FORWARD, of.FLASH_PARALLEL),
+    ):
+        with cases.at(part=f"forward pass{said}") as case:
+            copy, whole = (time_of(training.measured(n, op=of.PARTS)) for n in (of.COPIES, forward))
+            share = quotient(copy, whole)
+            what = f"copies take {share.text} of the forward pass{said}"
+            case(share.at_least(COPIED), share, what)
+        with cases.at(part=f"step{said}") as case:
+            ratio = training.ratio(step, of.DDP, op=of.WEAK)
+            case(ratio.says("slower"), ratio, f"the step{said} takes {ratio.text} of DDP's time")
     said = cases.said()
     return cases.finding(f"{said[:1].upper()}{said[1:]}.")
 

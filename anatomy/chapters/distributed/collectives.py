@@ -31,20 +31,20 @@ def collectives(
         blocks: Blocks of calls in which each collective is timed.
 
     Returns:
-        Rows of op `message of N bytes`; then, by a fit over all of them, rows of the time to start
-        and of that for a gigabyte more.
+        Rows of op `message of N bytes` and of one as large as all gradients of a training step;
+        then, by a fit over all of them, rows of the time to start and of that for a gigabyte more.
     """
     how = {"budget_s": 60, "scale": scale, "blocks": blocks}
-    wanted = partial(of.collectives, scale=scale)
+    wanted = partial(of.collectives, scale=scale, world_size=world_size)
     return ranks.table(of_rank, world_size, device, wanted, **how)
 
 
 def of_rank(group: Group, scale: float, blocks: int) -> Rows:
     """What this rank measured."""
     rows = []
-    for message in of.messages(scale):
-        cell = {"op": of.named(message), "message_bytes": message, "gpus": group.size}
-        made, why = group.attempt(cell["op"], partial(_calls, group, message))
+    for op, message in of.messages(scale, group.size).items():
+        cell = {"op": op, "message_bytes": message, "gpus": group.size}
+        made, why = group.attempt(op, partial(_calls, group, message))
         if why:
             rows += [{**cell, "variant": name, "note": why} for name in ROUNDS]
             continue

@@ -8,13 +8,15 @@ from anatomy.parts.demands import heads_of
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 # Names of the ways to train, as rows have them.
-ONE, COMPILED, DATA_PARALLEL = "one GPU", "one GPU, compiled", "DataParallel"
+ONE, COMPILED = "one GPU", "one GPU, compiled"
+DATA_PARALLEL, FLASH_PARALLEL = "DataParallel", "DataParallel, flash attention"
 DDP, FSDP = "DDP", "FSDP2"
 SMALL, WHOLE = "DDP, 1 MB buckets", "DDP, one bucket"
 VIEW, STATIC, DDP_COMPILED = "DDP, gradients as bucket view", "DDP, static graph", "DDP, compiled"
 KEPT, HALF, ZERO = "FSDP2, not resharded", "FSDP2, bf16", "ZeRO-1"
 CHECKPOINTED = "FSDP2, checkpoints"
-TRAINED = (ONE, DATA_PARALLEL, DDP, SMALL, WHOLE, VIEW, STATIC, ZERO, FSDP, KEPT, HALF)
+ONE_DRIVES = (DATA_PARALLEL, FLASH_PARALLEL)  # rank 0 drives all GPUs, and the others watch
+TRAINED = (ONE, *ONE_DRIVES, DDP, SMALL, WHOLE, VIEW, STATIC, ZERO, FSDP, KEPT, HALF, CHECKPOINTED)
 TRAINED += (COMPILED, DDP_COMPILED)  # last, for nobody knows how long a compiler takes
 PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
 WIDELY = (ONE, DDP, FSDP, KEPT, HALF)
@@ -24,10 +26,17 @@ SENT = "every time", "at the end"  # when accumulated gradients are sent
 ACCUMULATING = tuple(f"{way}, {said}" for way in (DDP, FSDP) for said in SENT)
 SCALED = {WEAK: TRAINED, STRONG: (ONE, DDP, FSDP), ACCUMULATED: ACCUMULATING}
 TENSOR, PARTS = "tensor parallel", "forward of DataParallel"
-# Of DataParallel's forward pass: all of it, its parts, and one of them without its threads.
-FORWARD, COPIES, RUN = "forward", "copy the model", "run the copies"
-IN_TURN = "run the copies, in one thread"
+# DataParallel's forward pass, and its parts. It starts a thread for each copy, which ends with it.
+FORWARD, COPIES, SHARES, RUN = "forward", "copy the model", "share out the batch", "run the copies"
+GATHER = "gather"
+# Controls: with other threads, with a single copy, and with an attention other than cuDNN's.
+IN_TURN, STAYING = f"{RUN}, in one thread", f"{RUN}, in threads that stay"
+SINGLE, NEW_THREAD = "run one copy", "run one copy, in a new thread"
+FLASH_FORWARD, FLASH_RUN = f"{FORWARD}, flash attention", f"{RUN}, flash attention"
+PARTS_TIMED = (FORWARD, COPIES, SHARES, RUN, GATHER)
+PARTS_TIMED += (IN_TURN, STAYING, SINGLE, NEW_THREAD, FLASH_FORWARD, FLASH_RUN)
 TOO_LARGE = "too large for one GPU"
+ALL_GRADIENTS = "all gradients of a step"  # of the model that steps are timed with
 STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
 
 # Columns that pages read of steps, whether or not any could be measured.
@@ -76,7 +85,7 @@ class Size:
         return replace(self, width=width, sequence=sequence, batch=batch)
 
 
-# About 200 million weights: NCCL has something to do, and 13 ways fit beside each other.
+# About 200 million weights: NCCL has something to do, and 15 ways fit beside each other.
 STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
 WIDE_STEP = Size(width=4096, layers=4, batch=8, sequence=1024)  # as many kernels, four times longer
 BLOCKS = tuple(Size(width=4096, layers=1, batch=batch, sequence=2048) for batch in (2, 8))
@@ -93,21 +102,18 @@ def too_large(cap: int, size: Size) -> Size:
 
 
 @requires("distributed.collectives")
-def collectives(on: Capacity, scale: float) -> Iterator[Requirement]:
+def collectives(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
     """The message, what it becomes, and what is gathered."""
-    for message in messages(scale):
-        yield Requirement(named(message), 3 * message)
+    for op, message in messages(scale, world_size).items():
+        yield Requirement(op, 3 * message)
 
 
-def messages(scale: float) -> list[int]:
-    """Bytes of the messages, rising."""
+def messages(scale: float, world_size: int) -> dict[str, int]:
+    """Bytes of the messages by their op: rising, and then as many as a step's gradients have."""
     found = [int(LARGEST_MESSAGE * scale) // 4**step for step in range(MESSAGES)]
-    return [message // 1024 * 1024 for message in reversed(found) if message >= 1024]
-
-
-def named(message: int) -> str:
-    """The op of messages of so many bytes."""
-    return f"message of {message} bytes"
+    rising = [message // 1024 * 1024 for message in reversed(found) if message >= 1024]
+    gradients = GRADIENT * STEP.scaled(scale, world_size).weights
+    return {f"message of {each} bytes": each for each in rising} | {ALL_GRADIENTS: gradients}
 
 
 @requires("distributed.training")

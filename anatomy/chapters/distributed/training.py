@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -96,8 +97,8 @@ class Tries:
         losses, gradients = (sum(each) / self.group.size for each in zip(*found, strict=True))
         return found[self.group.rank], found[0], (losses, gradients)
 
-    def attempt(self, op: str, name: str, make: Callable[[], Run], expected: Answer) -> bool:
-        """Try one way; whether its answer is right."""
+    def attempt(self, op: str, name: str, make: Callable[[], Run], expected: Answer) -> None:
+        """Try one way, and keep it or why not."""
         group = self.group
         gc.collect()  # or what the way before left in circles would count
         before = torch.cuda.memory_allocated(group.where) if group.where.type == "cuda" else 0
@@ -111,12 +112,11 @@ class Tries:
             self.notes.append(self._note(op, name, why))
         else:
             self.runs[op][name] = run
-        return not why
 
     def on_a_batch_each(self, op: str, names: Sequence[str]) -> None:
         """Try ways on the same batch for each GPU."""
         for name in names:
-            drives_all = name == of.DATA_PARALLEL and self.group.rank == 0
+            drives_all = name in of.ONE_DRIVES and self.group.rank == 0
             batches = (torch.cat(self.every) if drives_all else self.mine,)
 
             def make(name: str = name, batches: tuple[Tensor, ...] = batches) -> Run:
@@ -134,7 +134,7 @@ class Tries:
             for row in timed(calls, cell=cell, against=over) if calls else []:
                 gpus = 1 if (name := ranks.origin(row)) in ALONE else self.group.size
                 tokens = self.size.tokens * (1 if op == of.STRONG else gpus)
-                row |= {"one_drives": True} if name == of.DATA_PARALLEL else {}
+                row |= {"one_drives": True} if name in of.ONE_DRIVES else {}
                 rows.append(row | runs[name].facts | {"gpus": gpus, "tokens": tokens})
         return rows
 
@@ -190,7 +190,7 @@ def strays(group: Group, name: str, run: Run, expected: Answer) -> float:
         if run.way.idle:
             return expected
         loss, gradients = run.way.gradients(*run.batches, late=run.late)
-        if name not in (*ALONE, of.DATA_PARALLEL):
+        if name not in (*ALONE, *of.ONE_DRIVES):
             distributed.all_reduce(loss)
             loss /= group.size
         return loss, gradients
@@ -235,36 +235,63 @@ def _flat(call: Callable[[], tuple[Tensor, ...]]) -> Answer:
 
 
 def _data_parallel(group: Group, scale: float, timed: Timed) -> Rows:
-    """The parts of DataParallel's forward pass, which rank 0 drives alone; the others watch."""
+    """The parts of DataParallel's forward pass, which rank 0 drives alone; the others watch. And
+    what its threads, and cuDNN's attention in them, have to do with it."""
     size = of.STEP.scaled(scale, group.size)
     cell = {"op": of.PARTS, **size.columns, "gpus": group.size}
-    names = (of.FORWARD, of.COPIES, "share out the batch", of.RUN, of.IN_TURN, "gather")
 
-    def make() -> list[Callable[[], object]]:
+    def make() -> dict[str, Callable[[], object]]:
         if group.where.type != "cuda":
             raise DeviceError("it is for GPUs")
         if group.rank:
-            return [lambda: None for _ in names]
+            return dict.fromkeys(of.PARTS_TIMED, lambda: None)
         gpus, model = ways.all_gpus(group), ways.Model(size, group.where)
         x = torch.cat([ways.batch(size, group, rank) for rank in range(group.size)])
         copies = nn.parallel.replicate(model, gpus)
         inputs = nn.parallel.scatter((x,), gpus)
-        outputs = nn.parallel.parallel_apply(copies, inputs)
-        parts = (
-            partial(nn.DataParallel(model, gpus), x),
-            partial(nn.parallel.replicate, model, gpus),
-            partial(nn.parallel.scatter, (x,), gpus),
-            partial(nn.parallel.parallel_apply, copies, inputs),
-            lambda: [copy(*given) for copy, given in zip(copies, inputs, strict=True)],
-            partial(nn.parallel.gather, outputs, gpus[0]),
-        )
-        return [partial(_all_done, part, gpus) for part in parts]
+        forward = partial(nn.DataParallel(model, gpus), x)
+        run = partial(nn.parallel.parallel_apply, copies, inputs)
+        each = [partial(copy, *given) for copy, given in zip(copies, inputs, strict=True)]
+        threads = [
+            ThreadPoolExecutor(1, initializer=torch.cuda.set_device, initargs=(gpu,))
+            for gpu in gpus
+        ]
+        found = {
+            of.FORWARD: forward,
+            of.COPIES: partial(nn.parallel.replicate, model, gpus),
+            of.SHARES: partial(nn.parallel.scatter, (x,), gpus),
+            of.RUN: run,
+            of.GATHER: partial(nn.parallel.gather, run(), gpus[0]),
+            of.IN_TURN: lambda: [call() for call in each],
+            of.STAYING: partial(_in_threads, threads, each),
+            of.SINGLE: each[0],
+            of.NEW_THREAD: partial(_in_new_thread, each[0]),
+            of.FLASH_FORWARD: partial(_with_flash, forward),
+            of.FLASH_RUN: partial(_with_flash, run),
+        }
+        return {name: partial(_all_done, found[name], gpus) for name in of.PARTS_TIMED}
 
     made, why = group.attempt(of.PARTS, make)
     if why:
-        return [{**cell, "variant": name, "note": why} for name in names]
-    rows = timed(dict(zip(names, made, strict=True)), cell=cell)
-    return [row | {"one_drives": True} for row in rows]
+        return [{**cell, "variant": name, "note": why} for name in of.PARTS_TIMED]
+    return [row | {"one_drives": True} for row in timed(made, cell=cell)]
+
+
+def _in_threads(threads: Sequence[ThreadPoolExecutor], calls: Sequence[Callable]) -> None:
+    """Each call in a thread of its own, which has run it before."""
+    begun = [own.submit(call) for own, call in zip(threads, calls, strict=True)]
+    for each in begun:
+        each.result()
+
+
+def _in_new_thread(call: Callable[[], object]) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(call).result()
+
+
+def _with_flash(call: Callable[[], object]) -> None:
+    with ways.flash():
+        call()
 
 
 def _all_done(part: Callable[[], object], gpus: Sequence[int]) -> None:

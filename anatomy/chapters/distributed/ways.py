@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import AdamW
 from torch.utils.checkpoint import checkpoint
@@ -65,10 +67,12 @@ class Way:
     parameters: list[nn.Parameter]  # in the order of the plain model's
     unsynchronized: Callable[[], AbstractContextManager] = nullcontext
     idle: bool = False  # whether this rank only watches while rank 0 drives all GPUs
+    attention: Callable[[], AbstractContextManager] = nullcontext  # which kernels it may have
 
     def loss(self, x: Tensor) -> Tensor:
         """The loss of one GPU's batch."""
-        return self.model(x).float().square().mean()
+        with self.attention():  # around all threads of a forward pass: it is set for all of them
+            return self.model(x).float().square().mean()
 
     def backward(self, *batches: Tensor, late: bool = False) -> Tensor:
         """The mean loss of all micro-batches, whose gradients add up; `late` has them sent with the
@@ -104,7 +108,7 @@ def whole(tensor: Tensor) -> Tensor:
 def build(name: str, group: Group, size: Size) -> Way:
     """One of the ways by its name; DeviceError for what a CPU has not."""
     on_gpu = group.where.type == "cuda"
-    if not on_gpu and name in (of.DATA_PARALLEL, of.COMPILED, of.DDP_COMPILED):
+    if not on_gpu and name in (*of.ONE_DRIVES, of.COMPILED, of.DDP_COMPILED):
         raise DeviceError(f"{name} is for GPUs: a CPU has nothing to gain by it here")
     model = Model(size, group.where, checkpointed=name == of.CHECKPOINTED)
     adam = {"lr": RATE, "fused": on_gpu}
@@ -113,11 +117,12 @@ def build(name: str, group: Group, size: Size) -> Way:
     if name in (of.COMPILED, of.DDP_COMPILED):
         model.compile_blocks()
     parameters = list(model.parameters())
-    if name in (of.ONE, of.COMPILED, of.DATA_PARALLEL):
-        parallel = name == of.DATA_PARALLEL
+    if name in (of.ONE, of.COMPILED, *of.ONE_DRIVES):
+        parallel = name in of.ONE_DRIVES
         run = nn.DataParallel(model, all_gpus(group)) if parallel and group.rank == 0 else model
-        idle = parallel and group.rank > 0
-        return Way(run, AdamW(parameters, **adam), parameters, idle=idle)
+        how = {"idle": parallel and group.rank > 0}
+        how |= {"attention": flash} if name == of.FLASH_PARALLEL else {}
+        return Way(run, AdamW(parameters, **adam), parameters, **how)
     options = {
         of.SMALL: {"bucket_cap_mb": 1},
         of.WHOLE: {"bucket_cap_mb": UNBROKEN_MB},
@@ -130,6 +135,9 @@ def build(name: str, group: Group, size: Size) -> Way:
     else:
         optimizer = AdamW(parameters, **adam)
     return Way(run, optimizer, parameters, run.no_sync)
+
+
+flash = partial(sdpa_kernel, SDPBackend.FLASH_ATTENTION)
 
 
 def all_gpus(group: Group) -> list[int]:

@@ -13,11 +13,20 @@ START_S, RATE = 2e-5, 3e11  # of every collective
 STEP_S = 0.03  # on one GPU
 # Time of a step over that on one GPU; what no way has of its own.
 SLOWER = {of.DATA_PARALLEL: 1.6, of.DDP: 1.1, of.WHOLE: 1.25, of.FSDP: 1.15, of.KEPT: 1.12}
-SLOWER |= {of.ZERO: 1.13, of.VIEW: 1.1, of.SMALL: 1.1, of.HALF: 1.15, of.DDP_COMPILED: 1.0}
+SLOWER |= {
+    of.FLASH_PARALLEL: 1.5,
+    of.CHECKPOINTED: 1.3,
+    of.ZERO: 1.13,
+    of.VIEW: 1.1,
+    of.SMALL: 1.1,
+    of.HALF: 1.15,
+    of.DDP_COMPILED: 1.0,
+}
 COPIED, NO_SYNC = 0.4, 0.9  # share of DataParallel's forward pass; time over that with sync
 LATE = {f"{way}, at the end": NO_SYNC for way in (of.DDP, of.FSDP)}
 HIDDEN = 0.8  # share of a DDP step's communication
-PARTS = {"share out the batch": 0.01, of.RUN: 0.5, of.IN_TURN: 0.2, "gather": 0.01}
+PARTS = {of.SHARES: 0.01, of.RUN: 0.5, of.GATHER: 0.01, of.IN_TURN: 0.2, of.STAYING: 0.15}
+PARTS |= {of.SINGLE: 0.1, of.NEW_THREAD: 0.45, of.FLASH_FORWARD: 0.6, of.FLASH_RUN: 0.16}
 FIT = {of.DDP: False, of.FSDP: True}  # where the model is too large for one GPU
 CAP_BYTES = 130 * 10**9
 
@@ -26,13 +35,12 @@ CAP_BYTES = 130 * 10**9
 def collectives(root: Path, **params: Any) -> Path:
     """A recording of `distributed.collectives`, in which rank 1 is the slower one."""
     rows, ranks = [], []
-    for message in of.messages(1.0):
+    for op, message in of.messages(1.0, GPUS).items():
         cell = {"message_bytes": message, "gpus": GPUS}
         sent = {"all-reduce": message, "all-gather": message // 2, "reduce-scatter": message // 2}
         took = {name: START_S + each / RATE for name, each in sent.items()}
         slower = {name: each / took["all-reduce"] for name, each in took.items()}
         del slower["all-reduce"]
-        op = of.named(message)
         found = synthetic.compared(
             op, "step_wall", took["all-reduce"], slower, control="all-reduce", **cell
         )

@@ -10,7 +10,8 @@ from anatomy.chapters.distributed import training, ways
 from anatomy.parts import models, ranks
 
 SIZE = of.Size(width=64, layers=2, batch=4, sequence=8)
-ON_CPU = tuple(n for n in of.TRAINED if n not in (of.COMPILED, of.DATA_PARALLEL, of.DDP_COMPILED))
+FOR_GPUS = (*of.ONE_DRIVES, of.COMPILED, of.DDP_COMPILED)
+ON_CPU = tuple(name for name in of.TRAINED if name not in FOR_GPUS)
 
 
 def gates(device):
@@ -24,7 +25,7 @@ def gates(device):
         found = {}
         for name in of.TRAINED[1:] if device.startswith("cuda") else ON_CPU[1:]:
             way = ways.build(name, group, SIZE)
-            drives_all = name == of.DATA_PARALLEL and not way.idle
+            drives_all = name in of.ONE_DRIVES and not way.idle
             given = torch.cat(batches) if drives_all else x
             expected = own if name == of.COMPILED else every
             found[name] = training.strays(group, name, training.Run(way, (given,)), expected)
