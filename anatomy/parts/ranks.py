@@ -16,6 +16,7 @@ from datetime import timedelta
 from functools import cache
 from itertools import count
 from math import inf
+from statistics import median
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -216,20 +217,24 @@ def timed(
     blocks: int = BLOCKS,
 ) -> Rows:
     """Time ways to do a step in turn, the first, their control, twice; a row of each with this
-    rank's blocks, in seconds. `cell` says which step, by its `op` and other columns; `against`
-    names another control of single ways. All ranks call it alike."""
+    rank's blocks, in seconds, and what the slowest host takes to ask for a step. `cell` says which
+    step, by its `op` and other columns; `against` names another control of single ways. All ranks
+    call it alike."""
     group.agree(f"what is timed in {cell['op']}", list(ways))
     watch = stopwatch_for(group.where)
     control = next(iter(ways))
     again = f"{control} (again)"
-    often = {}
+    often, asked_s = {}, {}
     for name, call in ways.items():
         watch.wall([call] * WARM_UP)
         group.barrier(name)
         # The same number on all ranks, or one would wait for a collective that never comes.
         slowest_s = max(group.gathered(watch.wall([call] * WARM_UP) / WARM_UP))
         often[name] = max(1, min(MOST_CALLS, round(BLOCK_S / slowest_s)))
-    calls, often[again] = {**ways, again: ways[control]}, often[control]
+        asking_s = median(watch.enqueue(call) for _ in range(WARM_UP))
+        asked_s[name] = float(f"{max(group.gathered(asking_s)):.6g}")
+    calls = {**ways, again: ways[control]}
+    often[again], asked_s[again] = often[control], asked_s[control]
     found: dict[str, list[float]] = {name: [] for name in calls}
     gc.collect()
     gc.freeze()  # a collection on one rank would make all wait
@@ -246,7 +251,7 @@ def timed(
         rows.append(
             {**cell, "variant": name, "role": role, "control": over, "quantity": "step_wall"}
             | {"device": group.where.type, "samples": often[name] * blocks, "blocks_s": taken}
-            | {"launch_inclusive": False, "throttle": "unknown"}
+            | {"launch_inclusive": False, "throttle": "unknown", "enqueue_s": asked_s[name]}
             | {"method": f"host clock around {often[name]} calls back to back; slowest rank"}
         )
     return rows
