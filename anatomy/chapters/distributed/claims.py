@@ -1,5 +1,7 @@
 """What the seed says of several GPUs, and what the page shows beside it."""
 
+from itertools import product
+
 from anatomy.chapters.distributed import requirements as of
 from anatomy.claims import Cases, Finding, Measured, Need, Unmeasured, claim
 from anatomy.claims.table import Table, quotient, time_of
@@ -21,13 +23,14 @@ def _of_ranks(table: Table, op: str, variant: str) -> list[Row]:
 
 @claim(TRAINING, MEMORY)
 def ddp_if_it_fits(training: Table, memory: Table) -> Finding:
-    """Where the model fits, DDP's step takes at most 5 % longer than either FSDP2's in the same
-    precision; of a model that is too large for DDP, two steps fit under FSDP2."""
+    """Where the model fits, of narrow layers or wide ones, DDP's step takes at most 5 % longer than
+    either FSDP2's in the same precision; of a model that is too large for DDP, two steps fit under
+    FSDP2."""
     cases = Cases()
-    for way in (of.FSDP, of.KEPT):
-        with cases.at(model="fits", beside=way) as case:
-            ratio = training.ratio(way, of.DDP, op=of.WEAK)
-            case(ratio.at_least(1 / NEARLY), ratio, f"{way} {ratio.text}")
+    for (op, layers), way in product(((of.WEAK, "narrow"), (of.WIDE, "wide")), (of.FSDP, of.KEPT)):
+        with cases.at(model=f"fits, {layers} layers", beside=way) as case:
+            ratio = training.ratio(way, of.DDP, op=op)
+            case(ratio.at_least(1 / NEARLY), ratio, f"{way} {ratio.text} ({layers} layers)")
     with cases.at(model="does not fit", beside=of.FSDP) as case:
         fit = {
             n: all(r["fits"] for r in _of_ranks(memory, of.TOO_LARGE, n)) for n in (of.DDP, of.FSDP)
