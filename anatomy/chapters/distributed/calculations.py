@@ -16,10 +16,11 @@ MODEL = {each: f'distributed.training."weak scaling"."DDP".{each}' for each in (
 ALONE = {"alone": 'distributed.training."weak scaling"."one GPU".median_s'}
 STEPS = {**ALONE, "step": 'distributed.training."weak scaling"."DDP".median_s'}
 IN_ONE = {**ALONE, "step": 'distributed.training."weak scaling"."DDP, one bucket".median_s'}
-# Messages between which all gradients of the model lie.
-AROUND = {
-    "less": 'distributed.collectives."message of 268435456 bytes"."all-reduce".median_s',
-    "more": 'distributed.collectives."message of 1073741824 bytes"."all-reduce".median_s',
+ALL_REDUCE = {"sent": 'distributed.collectives."all gradients of a step"."all-reduce".median_s'}
+PARTS = 'distributed.training."forward of DataParallel"'
+FLASH = {
+    "copies": f'{PARTS}."copy the model".median_s',
+    "forward": f'{PARTS}."forward, flash attention".median_s',
 }
 LARGE = {"weights": 'distributed.memory."too large for one GPU".variant=DDP.rank=0.weights'}
 
@@ -28,13 +29,6 @@ LARGE = {"weights": 'distributed.memory."too large for one GPU".variant=DDP.rank
 def all_gradients(width: float, layers: float) -> float:
     """Four bytes for each weight of the model."""
     return GRADIENT * sizes.weights(int(width), int(layers))
-
-
-@calculation(unit="s", **AROUND, **MODEL)
-def all_reduce_of_all_gradients(less: float, more: float, width: float, layers: float) -> float:
-    """On the line between the times of 256 MiB and of 1 GiB."""
-    share = (all_gradients(width, layers) - 2**28) / (2**30 - 2**28)
-    return less + share * (more - less)
 
 
 @calculation(unit="s", **STEPS)
@@ -49,18 +43,16 @@ def what_one_bucket_adds(alone: float, step: float) -> float:
     return step - alone
 
 
-@calculation(unit="%", **AROUND, **MODEL, **STEPS)
-def share_of_the_all_reduce_added(
-    less: float, more: float, width: float, layers: float, alone: float, step: float
-) -> float:
+@calculation(unit="%", **ALL_REDUCE, **STEPS)
+def share_of_the_all_reduce_added(sent: float, alone: float, step: float) -> float:
     """What DDP adds to the step of one GPU, over the all-reduce of all gradients by itself."""
-    return (step - alone) / all_reduce_of_all_gradients(less, more, width, layers)
+    return (step - alone) / sent
 
 
-@calculation(unit="%", ratio='distributed.training."weak scaling"."DataParallel".ratio')
-def work_of_data_parallel(ratio: float) -> float:
-    """Twice the tokens of one GPU, over the ratio of the times."""
-    return MEASURED / ratio
+@calculation(unit="%", **FLASH)
+def copies_with_flash_attention(copies: float, forward: float) -> float:
+    """Copying the model, over all of DataParallel's forward pass with flash attention."""
+    return copies / forward
 
 
 @calculation(unit="B", **LARGE)

@@ -19,10 +19,12 @@ from anatomy.parts import sizes
 from anatomy.record.showing import current
 from anatomy.table import units
 
-LEFT = 64.0  # pixels for the lanes' names
+LEFT, LEFT_OF_PARTS = 64.0, 104.0  # pixels for the lanes' names
 KEY = {"a kernel computes": KERNEL, "bytes move between GPUs, or wait to": COPY}
-# What the forward pass of DataParallel is made of, in the order in which it happens.
-PARTS = {of.COPIES: COPY, "share out the batch": COPY, of.RUN: KERNEL, "gather": COPY}
+# What the forward pass of DataParallel is made of, in the order in which it happens; and what else
+# could run its copies.
+PARTS = {of.COPIES: COPY, of.SHARES: COPY, of.RUN: KERNEL, of.GATHER: COPY}
+RUNS = {"DataParallel": of.RUN, "kept threads": of.STAYING, "flash attention": of.FLASH_RUN}
 BESIDE = {"copied between GPUs": COPY, "the copies run": KERNEL}
 SAID = (
     "<b data-weights>{weights}</b> million weights in float32 on <b data-gpus>{gpus}</b> GPUs: "
@@ -84,13 +86,13 @@ def _drawn(sheet: Canvas, table: Sequence[Row], ways: Mapping[str, str]) -> None
 
 @drawn_from("distributed.training")
 def data_parallel(table: Sequence[Row]) -> str:
-    """The parts of DataParallel's forward pass one behind the other, as it runs them and with one
-    thread in place of one for each GPU; each part was timed by itself."""
+    """The parts of DataParallel's forward pass one behind the other, as it runs them, with threads
+    that have run before, and with flash attention; each part was timed by itself."""
     seen = {row["variant"]: row for row in rows.select(table, op=of.PARTS)}
-    threads = {f"{seen[of.RUN]['gpus']} threads": of.RUN, "1 thread": of.IN_TURN}
-    if any(units.missing(seen[each].get("median_s")) for each in (*PARTS, of.IN_TURN)):
+    needed = {*PARTS, *RUNS.values()}
+    if any(units.missing(seen[each].get("median_s")) for each in needed):
         return spans.gap_because(seen[of.RUN].get("note") or "not measured")
-    took = {name: seen[name]["median_s"] for name in (*PARTS, of.IN_TURN)}
+    took = {name: seen[name]["median_s"] for name in needed}
 
     def laid(run: str) -> Iterator[tuple[float, float, str, str]]:
         """Start, end, colour and name of each part, where `run` stands for all that runs."""
@@ -101,15 +103,16 @@ def data_parallel(table: Sequence[Row]) -> str:
             start = end
 
     def draw(sheet: Canvas) -> None:
-        plan = Lanes(sheet, max(end for run in threads.values() for _, end, *_ in laid(run)), LEFT)
-        for name, run in threads.items():
+        longest = max(end for run in RUNS.values() for _, end, *_ in laid(run))
+        plan = Lanes(sheet, longest, LEFT_OF_PARTS)
+        for name, run in RUNS.items():
             top = sheet.height + 6
             plan.lane(top, name)
             for start, end, fill, part in laid(run):
                 plan.box(top, start, end, fill, part)
         sheet.key(plan.axis(sheet.height + 2) + 17, BESIDE, opacity=0.85)
 
-    said = (f"{name}: {units.seconds(took[run], most=2)} to run" for name, run in threads.items())
+    said = (f"{name}: {units.seconds(took[run], most=2)} to run" for name, run in RUNS.items())
     copies = units.seconds(took[of.COPIES], most=2)
     return canvas.both(draw, f"Forward pass. {copies} to copy the model; {'; '.join(said)}.")
 

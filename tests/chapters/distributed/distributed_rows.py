@@ -11,6 +11,7 @@ from tests.fakes import synthetic
 GPUS = 2
 START_S, RATE = 2e-5, 3e11  # of every collective
 STEP_S = 0.03  # on one GPU
+ASKING = 0.4  # share of one GPU's step that any host takes to ask for a step
 # Time of a step over that on one GPU; what no way has of its own.
 SLOWER = {of.DATA_PARALLEL: 1.6, of.DDP: 1.1, of.WHOLE: 1.25, of.FSDP: 1.15, of.KEPT: 1.12}
 SLOWER |= {
@@ -45,6 +46,7 @@ def collectives(root: Path, **params: Any) -> Path:
             op, "step_wall", took["all-reduce"], slower, control="all-reduce", **cell
         )
         for row in found:
+            row |= {"device": "cuda", "enqueue_s": START_S}
             row["bytes"] = sent[row["variant"].removesuffix(" (again)")]
             ranks += [] if row["role"] == "again" else of_ranks(row)
         rows += found
@@ -58,7 +60,8 @@ def collectives(root: Path, **params: Any) -> Path:
 
 def of_ranks(row: dict) -> list[dict]:
     """What two ranks say of a row: the first was done a microsecond earlier."""
-    kept = {n: row.get(n) for n in ("variant", "quantity", "gpus", "total_peak_bytes")}
+    names = "variant", "quantity", "gpus", "total_peak_bytes", "device", "enqueue_s"
+    kept = {name: row.get(name) for name in names}
     blocks = row["blocks_s"], [each - 1e-6 for each in row["blocks_s"]]
     return [
         {**kept, "op": f"{row['op']}, each rank", "rank": rank, "blocks_s": blocks[1 - rank]}
@@ -84,6 +87,7 @@ def training(root: Path, **params: Any) -> Path:
             alone = row["variant"].startswith(of.ONE)
             tokens = of.STEP.tokens * (1 if alone or op == of.STRONG else gpus)
             row |= {"gpus": 1 if alone else gpus, "tokens": tokens, "error": 1e-4}
+            row |= {"device": "cuda", "enqueue_s": ASKING * base_s}
             rows.append(row | {"total_peak_bytes": 16 * of.STEP.weights})
             ranks += of_ranks(rows[-1]) if op == of.WEAK and row["role"] != "again" else []
     return synthetic.record(root, "distributed.training", [*rows, *ranks], **params)
