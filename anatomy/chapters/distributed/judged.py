@@ -41,17 +41,18 @@ def of_ranks(rows: Sequence[Row], known: Circumstances) -> Judged:
 
 @rule(
     "distributed.collectives",
-    columns=(*TIMES, "fit_error"),
+    columns=(*TIMES, "fit_error", "busy_s"),
     source="blocks_s over bytes, of all messages",
 )
 def fits(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """Seconds to start, and for a gigabyte more, by a line that is fitted in each block."""
+    """Seconds to start, and for a gigabyte more, by a line that is fitted in each block. For all of
+    a gigabyte more a GPU sends: whatever the host does is in the start."""
     for place, row in enumerate(rows):
         if (op := row.get("op")) not in (STARTUP, GIGABYTE):
             continue
         same = [each for each in rows if each.get("variant") == row["variant"]]
         curve = [r for r in same if r.get("role") in ("control", "variant") and r.get("blocks_s")]
-        found = dict.fromkeys((*TIMES, "fit_error"))
+        found = dict.fromkeys((*TIMES, "fit_error", "busy_s"))
         blocks = zip(*(each["blocks_s"] for each in curve), strict=True)
         sent = [each["bytes"] for each in curve]
         made = [scaling.fitted(list(zip(sent, b, strict=True)), row["gpus"]) for b in blocks]
@@ -60,6 +61,7 @@ def fits(rows: Sequence[Row], known: Circumstances) -> Judged:
             seconds = start if op == STARTUP else [row["bytes"] * taken for taken in each_byte]
             found |= in_columns(TIMES, intervals.median_interval(seconds))
             line = [median(start) + n * median(each_byte) for n in sent]
+            found["busy_s"] = None if op == STARTUP else found["median_s"]
             times = zip(line, (median(each["blocks_s"]) for each in curve), strict=True)
             found["fit_error"] = max(max(a / b, b / a) for a, b in times) - 1
         yield place, found
