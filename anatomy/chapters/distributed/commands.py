@@ -10,7 +10,7 @@ import typer
 
 from anatomy.cli import options
 from anatomy.record.measuring import Measurer
-from anatomy.table.errors import lookup
+from anatomy.table.errors import BadParameter, lookup
 
 EXPERIMENTS = {
     each: f"distributed.{each}" for each in ("collectives", "training", "overlap", "memory")
@@ -66,6 +66,12 @@ def add(app: typer.Typer) -> None:
                     defaults = signatures.signature(name).defaults
                     recording.save(occasions.adding(found, root, defaults), root, defaults=defaults)
             return
+        if (tasks := int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))) > 1:
+            raise BadParameter(
+                f"srun started {tasks} tasks, and each of them would measure by itself: have it "
+                "start one torchrun on each node, which starts the ranks. The page on several GPUs "
+                "shows the line."
+            )
         here = recorder.host.here()
         if here and not device.startswith("cpu"):
             lanes.cards(gpus)  # so many there are, or one error instead of four

@@ -28,7 +28,7 @@ from anatomy.record.processes import isolation, worker
 from anatomy.table.errors import AnatomyError, BadParameter, Busy, DeviceError, MeasurementError
 
 MODULE = "anatomy.record.processes.ranks"
-# What torchrun tells each process that it starts; srun and others who start ranks set the same.
+# What torchrun tells each process that it starts; srun alone does not.
 RANK, SIZE, PORT, ERROR_FILE = "RANK", "WORLD_SIZE", "MASTER_PORT", "TORCHELASTIC_ERROR_FILE"
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 # A rank that only lost another one waits so long, so that the other is the first to be found.

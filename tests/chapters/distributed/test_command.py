@@ -79,3 +79,12 @@ def test_without_a_gpu_it_says_what_is_missing(run, monkeypatch):
     monkeypatch.setattr(host, "here", lambda: None)
     status, said = run()
     assert status == 3 and "CUDA requested but" in said
+
+
+def test_several_tasks_of_srun_without_torchrun_are_refused(run, recorded, monkeypatch):
+    """Each would take itself for the only one, measure, and record."""
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+    status, said = run("--device", "cpu")
+    assert status == 2 and "srun started 2 tasks" in said and not recorded
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")
+    assert run("--device", "cpu")[0] == 0 and recorded
