@@ -10,7 +10,7 @@ addEventListener("DOMContentLoaded", () => {
   for (const place of document.querySelectorAll(".several-gpus[data-rate]")) {
     const given = (name) => Number(place.dataset[name]);
     const fields = [
-      ["your model: million weights", { type: "number", min: 1, value: given("weights") }],
+      ["your model: million weights", { type: "number", min: 0.1, step: "any", value: given("weights") }],
       ["your step on one GPU, ms", { type: "number", min: 0.1, step: "any", value: given("aloneS") * 1e3 }],
       ["GPUs of one host, 2 to 8", { type: "number", min: 2, max: LARGEST, value: given("gpus") }],
     ].map(([text, how]) => {

@@ -24,6 +24,8 @@ def test_the_calculator_follows_what_is_typed(calculator):
     fit = Fit(start_s, rate, 2)
     told = calculator.get_by_role("status")
     before = told.text_content()
+    for field in calculator.locator("input").all():
+        assert field.evaluate("it => it.validity.valid"), "what it begins with can be kept"
     for name, value in (("million weights", "7000"), ("your step", "900"), ("GPUs of one", "8")):
         calculator.get_by_label(name).fill(value)
     all_reduce_s = fit.seconds(4 * 7e9, 8)
@@ -39,5 +41,7 @@ def test_the_calculator_follows_what_is_typed(calculator):
     assert told.text_content() != before
     kept = [told.locator(f"[data-{name}]").text_content() for name in ("ddp", "fsdp")]
     assert kept == ["140 GB", "14 GB"]
+    calculator.get_by_label("million weights").fill("1.5")
+    assert "?" not in told.locator("b").all_text_contents()
     calculator.get_by_label("GPUs of one").fill("0")
     assert set(told.locator("b").all_text_contents()) == {"?"}, "no answer of before stays"

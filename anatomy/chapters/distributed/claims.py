@@ -60,7 +60,8 @@ def data_parallel_synchronizes(training: Table) -> Finding:
             case(share.at_least(COPIED), share, what)
         with cases.at(part=f"step{said}") as case:
             ratio = training.ratio(step, of.DDP, op=of.WEAK)
-            case(ratio.says("slower"), ratio, f"the step{said} takes {ratio.text} of DDP's time")
+            # No figure of the case: it is another quantity than the share of the copies.
+            case(ratio.says("slower"), said=f"the step{said} takes {ratio.text} of DDP's time")
     said = cases.said()
     return cases.finding(f"{said[:1].upper()}{said[1:]}.")
 

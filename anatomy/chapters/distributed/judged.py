@@ -6,7 +6,14 @@ from itertools import groupby
 from statistics import median
 
 from anatomy.chapters.distributed import scaling
-from anatomy.chapters.distributed.requirements import GIGABYTE, ONE, STARTUP, UNDER_DDP, WEAK, WIDE
+from anatomy.chapters.distributed.requirements import (
+    ALL_KERNELS,
+    GIGABYTE,
+    ONE,
+    STARTUP,
+    WEAK,
+    WIDE,
+)
 from anatomy.judge import pace
 from anatomy.judge.comparisons import TIMES, Circumstances, Judged, Row, in_columns, interval_of
 from anatomy.judge.limits import datasheet
@@ -78,9 +85,10 @@ def of_the_link(rows: Sequence[Row], known: Circumstances) -> Judged:
 
 
 @rule("distributed.training", columns=("busy_s",), source="median_s of one GPU alone", early=True)
-def kernels_under_ddp(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """Under DDP each GPU runs the kernels that one alone runs for the same batch, and more to send
-    gradients. So where a step of one takes as long as its kernels do, they run so long at least."""
+def kernels_at_least(rows: Sequence[Row], known: Circumstances) -> Judged:
+    """Under DDP each GPU, and under DataParallel the first, runs the kernels that one alone runs
+    for the same batch, and more to send gradients. So where a step of one takes as long as its
+    kernels do, they run so long at least."""
     alone = {
         row["op"]: row["median_s"]
         for row in rows
@@ -88,7 +96,7 @@ def kernels_under_ddp(rows: Sequence[Row], known: Circumstances) -> Judged:
     }
     for place, row in enumerate(rows):
         op = str(row.get("op")).removesuffix(", each rank")
-        if op in alone and op in (WEAK, WIDE) and row.get("variant") in UNDER_DDP:
+        if op in alone and op in (WEAK, WIDE) and row.get("variant") in ALL_KERNELS:
             taken = row.get("median_s") or min(row.get("blocks_s") or [alone[op]])
             yield place, {"busy_s": min(alone[op], taken)}
 

@@ -18,7 +18,8 @@ CHECKPOINTED = "FSDP2, checkpoints"
 ONE_DRIVES = (DATA_PARALLEL, FLASH_PARALLEL)  # rank 0 drives all GPUs, and the others watch
 TRAINED = (ONE, *ONE_DRIVES, DDP, SMALL, WHOLE, VIEW, STATIC, ZERO, FSDP, KEPT, HALF, CHECKPOINTED)
 TRAINED += (COMPILED, DDP_COMPILED)  # last, for nobody knows how long a compiler takes
-UNDER_DDP = (DDP, SMALL, WHOLE, VIEW, STATIC)  # each GPU has all that one alone has
+# Ways in which a GPU runs all kernels that one alone runs: the optimizer is not shared out.
+ALL_KERNELS = (*ONE_DRIVES, DDP, SMALL, WHOLE, VIEW, STATIC)
 PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
 WIDELY = (ONE, DDP, FSDP, KEPT, HALF)
 WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
