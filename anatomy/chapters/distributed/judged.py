@@ -92,13 +92,14 @@ def kernels_at_least(rows: Sequence[Row], known: Circumstances) -> Judged:
     alone = {
         row["op"]: row["median_s"]
         for row in rows
-        if row.get("variant") == ONE and pace.paced_by(row) == pace.GPU
+        if (row.get("variant"), row.get("role")) == (ONE, "control")
+        and pace.paced_by(row) == pace.GPU
     }
     for place, row in enumerate(rows):
         op = str(row.get("op")).removesuffix(", each rank")
-        if op in alone and op in (WEAK, WIDE) and row.get("variant") in ALL_KERNELS:
-            taken = row.get("median_s") or min(row.get("blocks_s") or [alone[op]])
-            yield place, {"busy_s": min(alone[op], taken)}
+        known_there = op in alone and op in (WEAK, WIDE) and row.get("blocks_s")
+        if known_there and row.get("variant") in ALL_KERNELS:
+            yield place, {"busy_s": min(alone[op], median(row["blocks_s"]))}
 
 
 @rule(
