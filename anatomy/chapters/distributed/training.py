@@ -113,8 +113,9 @@ class Tries:
             peak, why = group.attempt(op, partial(_peak, run, group.where))
             run.facts |= {"total_peak_bytes": peak.total_bytes - before} if peak else {}
         if run and not why and name in of.TRAINED:
-            busy, why = group.attempt(op, partial(_busy, run, group))
-            run.facts |= {"busy_s": busy} if busy else {}
+            own, why = group.attempt(op, partial(_busy, run, group.where))
+            least = min(group.gathered(own or inf))
+            run.facts |= {} if why or least == inf else {"busy_s": float(f"{least:.6g}")}
         if why:
             self.notes.append(self._note(op, name, why))
         else:
@@ -152,15 +153,14 @@ def _peak(run: Run, where: torch.device) -> memory.Peak | None:
     return memory.peak(run.step, where)
 
 
-def _busy(run: Run, group: Group) -> float | None:
-    """Seconds in which a GPU computes in a step, of the rank with the least of it; a kernel that
-    waits for another rank is none of it. None where no profile knows."""
-    if group.where.type != "cuda":
-        return None
-    watch = stopwatch_for(group.where)
+def _busy(run: Run, where: torch.device) -> float:
+    """Seconds in which this rank's GPU computes in a step; a kernel that waits for another rank is
+    none of it. 0 where no profile knows."""
+    if where.type != "cuda":
+        return 0.0
+    watch = stopwatch_for(where)
     compute, _ = overlap.parted(census.kernels_during(lambda: watch.wall([run.step]), watch))
-    found = min(group.gathered(inf if run.way.idle else census.busy(compute)))
-    return float(f"{found:.6g}")
+    return census.busy(compute)
 
 
 def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
