@@ -23,6 +23,7 @@ SLOWER |= {
     of.HALF: 1.15,
     of.DDP_COMPILED: 1.0,
 }
+WIDER = {of.DDP: 1.1, of.FSDP: 1.1, of.KEPT: 1.1, of.HALF: 1.0}  # the same of wide layers
 COPIED, NO_SYNC = 0.4, 0.9  # share of DataParallel's forward pass; time over that with sync
 LATE = {f"{way}, at the end": NO_SYNC for way in (of.DDP, of.FSDP)}
 HIDDEN = 0.8  # share of a DDP step's communication
@@ -79,7 +80,7 @@ def training(root: Path, **params: Any) -> Path:
         (of.WEAK, STEP_S, SLOWER, of.ONE),
         (of.STRONG, STEP_S, {of.DDP: 0.6, of.FSDP: 1.1}, of.ONE),
         (of.ACCUMULATED, 4 * STEP_S, LATE, f"{of.DDP}, every time"),
-        (of.WIDE, 2 * STEP_S, {of.DDP: 1.1, of.FSDP: 1.1, of.KEPT: 1.1, of.HALF: 1.0}, of.ONE),
+        (of.WIDE, 2 * STEP_S, WIDER, of.ONE),
         *((of.tensor_parallel(each), 0.01, {of.TENSOR: 0.7}, of.ONE) for each in of.BLOCKS),
         (of.PARTS, 0.02, PARTS | {of.COPIES: COPIED}, of.FORWARD),
     ):

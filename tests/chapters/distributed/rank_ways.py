@@ -1,5 +1,6 @@
 """What ranks find of the ways to train: errors of right ones, and what a wrong one is told."""
 
+import time
 from functools import partial
 
 import torch
@@ -9,6 +10,7 @@ from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import training, ways
 from anatomy.parts import models, ranks
 
+ASKING_S = 0.01  # of rank 1
 SIZE = of.Size(width=64, layers=2, batch=4, sequence=8)
 FOR_GPUS = (*of.ONE_DRIVES, of.COMPILED, of.DDP_COMPILED)
 ON_CPU = tuple(name for name in of.TRAINED if name not in FOR_GPUS)
@@ -33,7 +35,12 @@ def gates(device):
                 late = training.Run(way, x.split(2), late=True)
                 found[f"{name}, late"] = training.strays(group, name, late, every)
             before = [ways.whole(p.detach()).clone() for p in way.parameters]
+            passes = []
+            first = getattr(way.model, "module", way.model).blocks[0]
+            hook = first.register_forward_pre_hook(lambda *_, passes=passes: passes.append(1))
             way.step(given)
+            hook.remove()
+            found[f"{name} passes"] = len(passes)
             after = [ways.whole(p.detach()) for p in way.parameters]
             moved = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
             found[f"{name} moves"] = moved or way.idle
@@ -45,4 +52,8 @@ def gates(device):
         with CommDebugMode() as talk:
             models.gradients_of(block, list(block.parameters()), batches[0])()
         found["talks"] = talk.get_total_counts()
+        wait = partial(time.sleep, ASKING_S * group.rank)
+        found["asking_s"] = ranks.timed(group, {"": wait}, cell={"op": ""}, blocks=1)[0][
+            "enqueue_s"
+        ]
         return group.gathered(found)

@@ -62,6 +62,8 @@ def test_the_fit_finds_start_up_and_bandwidth(made):
         found = [row for row in table if row["op"] == op]
         assert len(found) == 3
         for row in found:
+            # Whatever the host does is in the start.
+            assert (row.get("paced_by") == "GPU") is (op == of.GIGABYTE)
             assert row["median_s"] == pytest.approx(seconds, rel=0.02)
             assert row["low_s"] <= row["median_s"] <= row["high_s"]
             assert 0 <= row["fit_error"] < 0.03
@@ -116,6 +118,8 @@ def test_a_gpu_under_ddp_runs_what_one_gpu_runs_alone(made, tmp_path, monkeypatc
     one, ddp, zero = steps(made)
     assert one["paced_by"] == ddp["paced_by"] == "GPU" and ddp["busy_s"] == one["median_s"]
     assert zero.get("busy_s") is None, "it shares out the optimizer's kernels"
+    strong = [r for r in rows_of(made, "training") if r["op"] == of.STRONG]
+    assert all(r.get("busy_s") is None for r in strong), "each has a part of the batch"
     # Where the host may hold up one GPU too, nothing follows.
     monkeypatch.setattr(distributed_rows, "ASKING", 0.6)
     distributed_rows.training(tmp_path / "slow")
@@ -158,9 +162,12 @@ def test_the_large_model_is_too_large_for_ddp_and_not_for_fsdp_on_two(card_gib):
     [
         ("ddp-if-it-fits", {}, "holds"),
         ("ddp-if-it-fits", {"SLOWER": {of.KEPT: 0.9, of.FSDP: 0.9}}, "holds in part"),
+        ("ddp-if-it-fits", {"WIDER": {of.KEPT: 0.9}}, "holds in part"),
         ("ddp-if-it-fits", {"FIT": {of.FSDP: False}}, "holds in part"),
         ("data-parallel-synchronizes", {}, "holds"),
         ("data-parallel-synchronizes", {"COPIED": 0.01}, "holds in part"),
+        ("data-parallel-synchronizes", {"PARTS": {of.FLASH_FORWARD: 20.0}}, "holds in part"),
+        ("data-parallel-synchronizes", {"SLOWER": {of.FLASH_PARALLEL: 1.0}}, "holds in part"),
         ("ddp-hides-most", {}, "holds"),
         ("ddp-hides-most", {"HIDDEN": 0.2}, "fails"),
     ],

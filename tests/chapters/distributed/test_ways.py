@@ -9,7 +9,7 @@ from anatomy.chapters.distributed import requirements as of
 from anatomy.chapters.distributed import training
 from anatomy.parts import ranks as of_parts
 from anatomy.record.processes import ranks
-from tests.chapters.distributed.rank_ways import ON_CPU
+from tests.chapters.distributed.rank_ways import ASKING_S, ON_CPU
 
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 
@@ -32,6 +32,17 @@ def test_a_way_has_the_plain_models_gradients_and_moves_its_weights(name, found)
 @pytest.mark.parametrize("name", ["DDP", "FSDP2"])
 def test_gradients_that_are_sent_at_the_end_are_the_same(name, found):
     assert all(of_rank[f"{name}, late"] < 1e-5 for of_rank in found)
+
+
+def test_a_layer_with_a_checkpoint_runs_again_in_the_backward_pass(found):
+    for of_rank in found:
+        passes = {name: of_rank[f"{name} passes"] for name in ON_CPU[1:]}
+        again = {name for name, times in passes.items() if times == 2}
+        assert again == {of.CHECKPOINTED} and {*passes.values()} == {1, 2}
+
+
+def test_of_what_hosts_take_to_ask_the_slowest_ones_counts(found):
+    assert all(of_rank["asking_s"] >= ASKING_S for of_rank in found)
 
 
 def test_gradients_that_were_not_sent_are_refused(found):
