@@ -215,9 +215,11 @@ def timed(
     cell: Mapping[str, Any],
     against: Mapping[str, str] | None = None,
     blocks: int = BLOCKS,
+    block_s: float = BLOCK_S,
 ) -> Rows:
     """Time ways to do a step in turn, the first, their control, twice; a row of each with this
-    rank's blocks, in seconds, and what the slowest host takes to ask for a step. `cell` says which
+    rank's blocks, in seconds, and what the slowest host takes to ask for a step. A block is of as
+    many calls as last `block_s` seconds, one at the least. `cell` says which
     step, by its `op` and other columns; `against` names another control of single ways. All ranks
     call it alike."""
     group.agree(f"what is timed in {cell['op']}", list(ways))
@@ -230,8 +232,14 @@ def timed(
         group.barrier(name)
         # The same number on all ranks, or one would wait for a collective that never comes.
         slowest_s = max(group.gathered(watch.wall([call] * WARM_UP) / WARM_UP))
-        often[name] = max(1, min(MOST_CALLS, round(BLOCK_S / slowest_s)))
-        asking_s = median(watch.enqueue(call) for _ in range(WARM_UP))
+        often[name] = max(1, min(MOST_CALLS, round(block_s / slowest_s)))
+        few = min(WARM_UP, often[name])
+
+        def ask(call: Call = call, few: int = few) -> None:
+            for _ in range(few):
+                call()
+
+        asking_s = median(watch.enqueue(ask) / few for _ in range(WARM_UP))
         asked_s[name] = float(f"{max(group.gathered(asking_s)):.6g}")
     calls = {**ways, again: ways[control]}
     often[again], asked_s[again] = often[control], asked_s[control]

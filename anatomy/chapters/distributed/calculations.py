@@ -18,9 +18,9 @@ STEPS = {**ALONE, "step": 'distributed.training."weak scaling"."DDP".median_s'}
 IN_ONE = {**ALONE, "step": 'distributed.training."weak scaling"."DDP, one bucket".median_s'}
 ALL_REDUCE = {"sent": 'distributed.collectives."all gradients of a step"."all-reduce".median_s'}
 PARTS = 'distributed.training."forward of DataParallel"'
-FLASH = {
+WITHOUT_CUDNN = {
     "copies": f'{PARTS}."copy the model".median_s',
-    "forward": f'{PARTS}."forward, flash attention".median_s',
+    "forward": f"""{PARTS}."forward, cuDNN's attention off".median_s""",
 }
 LARGE = {"weights": 'distributed.memory."too large for one GPU".variant=DDP.rank=0.weights'}
 
@@ -49,9 +49,9 @@ def share_of_the_all_reduce_added(sent: float, alone: float, step: float) -> flo
     return (step - alone) / sent
 
 
-@calculation(unit="%", **FLASH)
-def copies_with_flash_attention(copies: float, forward: float) -> float:
-    """Copying the model, over all of DataParallel's forward pass with flash attention."""
+@calculation(unit="%", **WITHOUT_CUDNN)
+def copies_without_cudnn(copies: float, forward: float) -> float:
+    """Copying the model, over all of DataParallel's forward pass without cuDNN's attention."""
     return copies / forward
 
 

@@ -46,12 +46,12 @@ def ddp_if_it_fits(training: Table, memory: Table) -> Finding:
 @claim(TRAINING)
 def data_parallel_synchronizes(training: Table) -> Finding:
     """Copying the model to the other GPUs takes 5 % of DataParallel's forward pass or more, and its
-    step is slower than DDP's over the same batch; with the attention that PyTorch chooses, and with
-    flash attention, which makes no plans for each thread."""
+    step is slower than DDP's over the same batch; with the attention that PyTorch chooses, and
+    without cuDNN's, which makes plans for each thread."""
     cases = Cases()
     for said, forward, step in (
         ("", of.FORWARD, of.DATA_PARALLEL),
-        (" with flash attention", of.FLASH_FORWARD, of.FLASH_PARALLEL),
+        (" without cuDNN's attention", of.FORWARD_OFF, of.PARALLEL_OFF),
     ):
         with cases.at(part=f"forward pass{said}") as case:
             copy, whole = (time_of(training.measured(n, op=of.PARTS)) for n in (of.COPIES, forward))

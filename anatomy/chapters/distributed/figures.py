@@ -24,7 +24,7 @@ KEY = {"a kernel computes": KERNEL, "bytes move between GPUs, or wait to": COPY}
 # What the forward pass of DataParallel is made of, in the order in which it happens; and what else
 # could run its copies.
 PARTS = {of.COPIES: COPY, of.SHARES: COPY, of.RUN: KERNEL, of.GATHER: COPY}
-RUNS = {"DataParallel": of.RUN, "kept threads": of.STAYING, "flash attention": of.FLASH_RUN}
+RUNS = {"DataParallel": of.RUN, "kept threads": of.STAYING, "without cuDNN": of.RUN_OFF}
 BESIDE = {"copied between GPUs": COPY, "the copies run": KERNEL}
 SAID = (
     "<b data-weights>{weights}</b> million weights in float32 on <b data-gpus>{gpus}</b> GPUs: "
@@ -87,7 +87,7 @@ def _drawn(sheet: Canvas, table: Sequence[Row], ways: Mapping[str, str]) -> None
 @drawn_from("distributed.training")
 def data_parallel(table: Sequence[Row]) -> str:
     """The parts of DataParallel's forward pass one behind the other, as it runs them, with threads
-    that have run before, and with flash attention; each part was timed by itself."""
+    that have run before, and without cuDNN's attention; each part was timed by itself."""
     seen = {row["variant"]: row for row in rows.select(table, op=of.PARTS)}
     needed = {*PARTS, *RUNS.values()}
     if any(units.missing(seen[each].get("median_s")) for each in needed):

@@ -6,15 +6,7 @@ from itertools import groupby
 from statistics import median
 
 from anatomy.chapters.distributed import scaling
-from anatomy.chapters.distributed.requirements import (
-    ALL_KERNELS,
-    GIGABYTE,
-    ONE,
-    STARTUP,
-    WEAK,
-    WIDE,
-)
-from anatomy.judge import pace
+from anatomy.chapters.distributed.requirements import GIGABYTE, STARTUP
 from anatomy.judge.comparisons import TIMES, Circumstances, Judged, Row, in_columns, interval_of
 from anatomy.judge.limits import datasheet
 from anatomy.judge.rules import rule
@@ -82,24 +74,6 @@ def of_the_link(rows: Sequence[Row], known: Circumstances) -> Judged:
     for place, row in enumerate(rows):
         timed = limit and row.get("bytes") and not units.missing(row.get("median_s"))
         yield place, {"link_share": row["bytes"] / row["median_s"] / limit if timed else None}
-
-
-@rule("distributed.training", columns=("busy_s",), source="median_s of one GPU alone", early=True)
-def kernels_at_least(rows: Sequence[Row], known: Circumstances) -> Judged:
-    """Under DDP each GPU, and under DataParallel the first, runs the kernels that one alone runs
-    for the same batch, and more to send gradients. So where a step of one takes as long as its
-    kernels do, they run so long at least."""
-    alone = {
-        row["op"]: row["median_s"]
-        for row in rows
-        if (row.get("variant"), row.get("role")) == (ONE, "control")
-        and pace.paced_by(row) == pace.GPU
-    }
-    for place, row in enumerate(rows):
-        op = str(row.get("op")).removesuffix(", each rank")
-        known_there = op in alone and op in (WEAK, WIDE) and row.get("blocks_s")
-        if known_there and row.get("variant") in ALL_KERNELS:
-            yield place, {"busy_s": min(alone[op], median(row["blocks_s"]))}
 
 
 @rule(

@@ -17,7 +17,7 @@ from anatomy.table.errors import DeviceError
 
 # All ranks must run out of memory at the same place, or one would wait for the others in a
 # collective: so ZeRO-1 is left out, which gives ranks whole tensors, one of them more bytes.
-WAYS = (of.DDP, of.VIEW, of.FSDP, of.HALF, of.CHECKPOINTED, of.KEPT)
+WAYS = (of.DDP, of.VIEW, of.FSDP, of.FULL, of.CHECKPOINTED, of.KEPT)
 FIGURES = ("total_peak_bytes", "cap_bytes", "fits")
 
 

@@ -1,6 +1,6 @@
 """What experiments on several GPUs take of each, and the sizes that they try."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from anatomy.parts import sizes
@@ -8,20 +8,23 @@ from anatomy.parts.demands import heads_of
 from anatomy.record.requirements import Capacity, Requirement, requires
 
 # Names of the ways to train, as rows have them.
-ONE, COMPILED = "one GPU", "one GPU, compiled"
-DATA_PARALLEL, FLASH_PARALLEL = "DataParallel", "DataParallel, flash attention"
-DDP, FSDP = "DDP", "FSDP2"
-SMALL, WHOLE = "DDP, 1 MB buckets", "DDP, one bucket"
-VIEW, STATIC, DDP_COMPILED = "DDP, gradients as bucket view", "DDP, static graph", "DDP, compiled"
-KEPT, HALF, ZERO = "FSDP2, not resharded", "FSDP2, bf16", "ZeRO-1"
-CHECKPOINTED = "FSDP2, checkpoints"
-ONE_DRIVES = (DATA_PARALLEL, FLASH_PARALLEL)  # rank 0 drives all GPUs, and the others watch
-TRAINED = (ONE, *ONE_DRIVES, DDP, SMALL, WHOLE, VIEW, STATIC, ZERO, FSDP, KEPT, HALF, CHECKPOINTED)
-TRAINED += (COMPILED, DDP_COMPILED)  # last, for nobody knows how long a compiler takes
-# Ways in which a GPU runs all kernels that one alone runs: the optimizer is not shared out.
-ALL_KERNELS = (*ONE_DRIVES, DDP, SMALL, WHOLE, VIEW, STATIC)
-PROFILED = (DDP, WHOLE, FSDP, KEPT, HALF)
-WIDELY = (ONE, DDP, FSDP, KEPT, HALF)
+ONE, DATA_PARALLEL, DDP, FSDP, ZERO = "one GPU", "DataParallel", "DDP", "FSDP2", "ZeRO-1"
+SMALL, WHOLE = f"{DDP}, 1 MB buckets", f"{DDP}, one bucket"
+VIEW, STATIC = f"{DDP}, gradients as bucket view", f"{DDP}, static graph"
+# FSDP2 gathers weights in bfloat16, but for one way, which gathers them in float32.
+FULL, KEPT, PREFETCHED = f"{FSDP}, float32", f"{FSDP}, not resharded", f"{FSDP}, prefetched"
+COMPILED, DDP_COMPILED, FSDP_COMPILED = (f"{each}, compiled" for each in (ONE, DDP, FSDP))
+DDP_CHECKPOINTED, CHECKPOINTED = (f"{each}, checkpoints" for each in (DDP, FSDP))
+OFF = "cuDNN's attention off"
+ONE_OFF, PARALLEL_OFF = f"{ONE}, {OFF}", f"{DATA_PARALLEL}, {OFF}"
+ALONE = (ONE, ONE_OFF, COMPILED)
+ONE_DRIVES = (DATA_PARALLEL, PARALLEL_OFF)  # rank 0 drives all GPUs, and the others watch
+TRAINED = (ONE, ONE_OFF, *ONE_DRIVES, DDP, SMALL, WHOLE, VIEW, STATIC, DDP_CHECKPOINTED, ZERO)
+TRAINED += (FSDP, FULL, KEPT, PREFETCHED, CHECKPOINTED)
+COMPILES = (COMPILED, DDP_COMPILED, FSDP_COMPILED)
+TRAINED += COMPILES  # last, for nobody knows how long a compiler takes
+PROFILED = (DDP, WHOLE, FSDP, FULL, KEPT)
+WIDELY = (ONE, DDP, DDP_CHECKPOINTED, FSDP, FULL, KEPT, CHECKPOINTED)
 WEAK, STRONG, ACCUMULATED = "weak scaling", "strong scaling", "accumulation"
 WIDE = "weak scaling, wide layers"
 SENT = "every time", "at the end"  # when accumulated gradients are sent
@@ -31,12 +34,12 @@ TENSOR, PARTS = "tensor parallel", "forward of DataParallel"
 # DataParallel's forward pass, and its parts. It starts a thread for each copy, which ends with it.
 FORWARD, COPIES, SHARES, RUN = "forward", "copy the model", "share out the batch", "run the copies"
 GATHER = "gather"
-# Controls: with other threads, with a single copy, and with an attention other than cuDNN's.
+# Controls: with other threads, with a single copy, and without cuDNN's attention.
 IN_TURN, STAYING = f"{RUN}, in one thread", f"{RUN}, in threads that stay"
 SINGLE, NEW_THREAD = "run one copy", "run one copy, in a new thread"
-FLASH_FORWARD, FLASH_RUN = f"{FORWARD}, flash attention", f"{RUN}, flash attention"
+FORWARD_OFF, RUN_OFF = f"{FORWARD}, {OFF}", f"{RUN}, {OFF}"
 PARTS_TIMED = (FORWARD, COPIES, SHARES, RUN, GATHER)
-PARTS_TIMED += (IN_TURN, STAYING, SINGLE, NEW_THREAD, FLASH_FORWARD, FLASH_RUN)
+PARTS_TIMED += (IN_TURN, STAYING, SINGLE, NEW_THREAD, FORWARD_OFF, RUN_OFF)
 TOO_LARGE = "too large for one GPU"
 ALL_GRADIENTS = "all gradients of a step"  # of the model that steps are timed with
 STARTUP, GIGABYTE = "start-up, by the fit", "a gigabyte more, by the fit"
@@ -87,7 +90,7 @@ class Size:
         return replace(self, width=width, sequence=sequence, batch=batch)
 
 
-# About 200 million weights: NCCL has something to do, and 15 ways fit beside each other.
+# About 200 million weights: NCCL has something to do, and 19 ways fit beside each other.
 STEP = Size(width=2048, layers=4, batch=8, sequence=1024)
 WIDE_STEP = Size(width=4096, layers=4, batch=8, sequence=1024)  # as many kernels, four times longer
 BLOCKS = tuple(Size(width=4096, layers=1, batch=batch, sequence=2048) for batch in (2, 8))
@@ -122,18 +125,22 @@ def messages(scale: float, world_size: int) -> dict[str, int]:
 def training(on: Capacity, scale: float, world_size: int) -> Iterator[Requirement]:
     """All ways side by side, one of which computes at a time."""
     size = STEP.scaled(scale, world_size)
-    every = len(TRAINED) * (STATE - GRADIENT + BUCKET) + 3 * GRADIENT
-    need = every * size.weights + 2 * size.activation_bytes
     for op in (WEAK, STRONG, ACCUMULATED):
-        yield Requirement(op, need, "bf16")
+        yield Requirement(op, _side_by_side(TRAINED, size, world_size), "bf16")
     wide = WIDE_STEP.scaled(scale, world_size)
-    every = len(WIDELY) * (STATE - GRADIENT + BUCKET) + 3 * GRADIENT
-    yield Requirement(WIDE, every * wide.weights + 2 * wide.activation_bytes, "bf16")
+    yield Requirement(WIDE, _side_by_side(WIDELY, wide, world_size), "bf16")
     for block in (each.scaled(scale, world_size) for each in BLOCKS):
         need = 5 * 4 * block.weights + block.activation_bytes
         yield Requirement(tensor_parallel(block), need, "bf16")
     one = 4 * GRADIENT * size.weights + world_size * size.activation_bytes
     yield Requirement(PARTS, one, "bf16")
+
+
+def _side_by_side(names: Sequence[str], size: Size, world_size: int) -> int:
+    """Bytes of what ways keep between steps, and of the step of one."""
+    shared = (STATE - GRADIENT) // world_size + GRADIENT
+    each = (shared if name.startswith(FSDP) else STATE - GRADIENT + BUCKET for name in names)
+    return (sum(each) + 3 * GRADIENT) * size.weights + 2 * size.activation_bytes
 
 
 def tensor_parallel(block: Size) -> str:

@@ -5,16 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import pandas as pd
 import torch
 from torch import Tensor, distributed, nn
 
+from anatomy.chapters.distributed import overlap, ways
 from anatomy.chapters.distributed import requirements as of
-from anatomy.chapters.distributed import ways
 from anatomy.chapters.distributed.requirements import Size
 from anatomy.chapters.distributed.ways import Way
+from anatomy.measure import census, stopwatch_for
 from anatomy.numerics import agreement
 from anatomy.parts import memory, models, ranks
 from anatomy.parts.ranks import Group, Rows
@@ -25,12 +27,13 @@ from anatomy.table.errors import DeviceError, MeasurementError
 MICRO_BATCHES = 4
 # bfloat16's rounding, by ways that add up in another order; and one that has weights in it, too.
 ALLOWED, ALLOWED_HALF = 2**-5, 2**-4
-ALONE = (of.ONE, of.COMPILED)
+# Seconds of a block: so long that a host can be ahead by as many steps as in a long run.
+BLOCK_S = 0.25
 Timed = Callable[..., Rows]
 Answer = tuple[Tensor, Tensor]  # loss, and all gradients as one vector
 
 
-@experiment("distributed.training", page="axioms/distributed.md", timeout_s=300, on_request=True)
+@experiment("distributed.training", page="axioms/distributed.md", timeout_s=480, on_request=True)
 def training(
     device: str = "cuda:0", world_size: Count = 2, scale: Scale = 1.0, blocks: Count = 12
 ) -> pd.DataFrame:
@@ -45,7 +48,7 @@ def training(
         DataParallel`; of each also what every rank took.
     """
     wanted = partial(of.training, scale=scale, world_size=world_size)
-    how = {"budget_s": 170, "promised": of.FIGURES, "scale": scale, "blocks": blocks}
+    how = {"budget_s": 280, "promised": of.FIGURES, "scale": scale, "blocks": blocks}
     return ranks.table(of_rank, world_size, device, wanted, **how)
 
 
@@ -53,7 +56,8 @@ def of_rank(group: Group, scale: float, blocks: int) -> Rows:
     """What this rank measured."""
     rows: Rows = []
     for measure in (_scaling, _wide, _tensor_parallel, _data_parallel):
-        rows += measure(group, scale, partial(ranks.timed, group, blocks=blocks))
+        timed = partial(ranks.timed, group, blocks=blocks, block_s=BLOCK_S)
+        rows += measure(group, scale, timed)
         memory.give_back(group.where)
     return rows
 
@@ -108,6 +112,10 @@ class Tries:
         if run and not why and name in of.TRAINED and op != of.STRONG:
             peak, why = group.attempt(op, partial(_peak, run, group.where))
             run.facts |= {"total_peak_bytes": peak.total_bytes - before} if peak else {}
+        if run and not why and name in of.TRAINED:
+            own, why = group.attempt(op, partial(_busy, run, group.where))
+            least = min(group.gathered(own or inf))
+            run.facts |= {} if why or least == inf else {"busy_s": float(f"{least:.6g}")}
         if why:
             self.notes.append(self._note(op, name, why))
         else:
@@ -122,7 +130,7 @@ class Tries:
             def make(name: str = name, batches: tuple[Tensor, ...] = batches) -> Run:
                 return Run(ways.build(name, self.group, self.size), batches)
 
-            self.attempt(op, name, make, self.own if name in ALONE else self.mean)
+            self.attempt(op, name, make, self.own if name in of.ALONE else self.mean)
 
     def timed(self, timed: Timed, against: Mapping[str, str]) -> Rows:
         """All rows, of what was right and of what was not."""
@@ -132,7 +140,7 @@ class Tries:
             over = {n: control for n, control in against.items() if {n, control} <= {*runs}}
             cell = {"op": op, **self.size.columns}
             for row in timed(calls, cell=cell, against=over) if calls else []:
-                gpus = 1 if (name := ranks.origin(row)) in ALONE else self.group.size
+                gpus = 1 if (name := ranks.origin(row)) in of.ALONE else self.group.size
                 tokens = self.size.tokens * (1 if op == of.STRONG else gpus)
                 row |= {"one_drives": True} if name in of.ONE_DRIVES else {}
                 rows.append(row | runs[name].facts | {"gpus": gpus, "tokens": tokens})
@@ -143,6 +151,16 @@ def _peak(run: Run, where: torch.device) -> memory.Peak | None:
     for _ in range(2):  # DDP makes its buckets anew in the second step
         run.step()
     return memory.peak(run.step, where)
+
+
+def _busy(run: Run, where: torch.device) -> float:
+    """Seconds in which this rank's GPU computes in a step; a kernel that waits for another rank is
+    none of it. 0 where no profile knows."""
+    if where.type != "cuda":
+        return 0.0
+    watch = stopwatch_for(where)
+    compute, _ = overlap.parted(census.kernels_during(lambda: watch.wall([run.step]), watch))
+    return census.busy(compute)
 
 
 def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
@@ -164,7 +182,8 @@ def _scaling(group: Group, scale: float, timed: Timed) -> Rows:
             for said in (each_time, late):
                 make = partial(again, pieces, said == late)
                 tries.attempt(of.ACCUMULATED, f"{name}, {said}", make, tries.mean)
-    over = {of.DDP_COMPILED: of.COMPILED, f"{of.FSDP}, {late}": f"{of.FSDP}, {each_time}"}
+    over = {f"{of.FSDP}, {late}": f"{of.FSDP}, {each_time}", of.PARALLEL_OFF: of.ONE_OFF}
+    over |= dict.fromkeys((of.DDP_COMPILED, of.FSDP_COMPILED), of.COMPILED)
     return tries.timed(timed, over)
 
 
@@ -190,12 +209,13 @@ def strays(group: Group, name: str, run: Run, expected: Answer) -> float:
         if run.way.idle:
             return expected
         loss, gradients = run.way.gradients(*run.batches, late=run.late)
-        if name not in (*ALONE, *of.ONE_DRIVES):
+        if name not in (*of.ALONE, *of.ONE_DRIVES):
             distributed.all_reduce(loss)
             loss /= group.size
         return loss, gradients
 
-    allowed = ALLOWED_HALF if name in (of.HALF, of.COMPILED, of.DDP_COMPILED) else ALLOWED
+    in_half = name in of.COMPILES or (name.startswith(of.FSDP) and name != of.FULL)
+    allowed = ALLOWED_HALF if in_half else ALLOWED
     return agreement.check({name: found}, {name: lambda: expected}, allowed)[name]
 
 
@@ -266,16 +286,17 @@ def _data_parallel(group: Group, scale: float, timed: Timed) -> Rows:
             of.STAYING: partial(_in_threads, threads, each),
             of.SINGLE: each[0],
             of.NEW_THREAD: partial(_in_new_thread, each[0]),
-            of.FLASH_FORWARD: partial(_with_flash, forward),
-            of.FLASH_RUN: partial(_with_flash, run),
+            of.FORWARD_OFF: partial(_without_cudnn, forward),
+            of.RUN_OFF: partial(_without_cudnn, run),
         }
         return {name: partial(_all_done, found[name], gpus) for name in of.PARTS_TIMED}
 
     made, why = group.attempt(of.PARTS, make)
     if why:
         return [{**cell, "variant": name, "note": why} for name in of.PARTS_TIMED]
+    rows = timed(made, cell=cell, block_s=ranks.BLOCK_S)  # a block waits after each call anyhow
     # The host waits in each call, so that what it takes to ask for one is not known.
-    return [row | {"one_drives": True, "enqueue_s": None} for row in timed(made, cell=cell)]
+    return [row | {"one_drives": True, "enqueue_s": None} for row in rows]
 
 
 def _in_threads(threads: Sequence[ThreadPoolExecutor], calls: Sequence[Callable]) -> None:
@@ -290,8 +311,8 @@ def _in_new_thread(call: Callable[[], object]) -> None:
         thread.submit(call).result()
 
 
-def _with_flash(call: Callable[[], object]) -> None:
-    with ways.flash():
+def _without_cudnn(call: Callable[[], object]) -> None:
+    with ways.without_cudnn():
         call()
 
 

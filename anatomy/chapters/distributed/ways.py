@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -32,13 +33,21 @@ UNBROKEN_MB = 2**20  # a bucket that any model fits into: DDP then begins when b
 
 
 class Model(nn.Module):
-    """Transformer layers in float32 that compute in bfloat16 on a GPU. Autocast is inside of
-    `forward`, because DataParallel runs that in threads, which don't inherit it."""
+    """Transformer layers in float32 that compute in bfloat16 on a GPU: by autocast, which is inside
+    of `forward` because DataParallel runs that in threads that don't inherit it, or because whoever
+    wraps the layers casts their weights."""
 
-    def __init__(self, size: Size, where: torch.device, checkpointed: bool = False) -> None:
+    def __init__(
+        self,
+        size: Size,
+        where: torch.device,
+        *,
+        checkpointed: bool = False,
+        autocast: bool = True,
+    ) -> None:
         super().__init__()
         self.blocks = models.transformer(size.width, size.layers, where, torch.float32)
-        self.checkpointed = checkpointed
+        self.checkpointed, self.autocast = checkpointed, autocast and where.type == "cuda"
 
     def compile_blocks(self) -> None:
         """Compile each layer by itself: they share one compilation, and gradients leave layer by
@@ -52,7 +61,7 @@ class Model(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, C) to (B, T, C)."""
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.autocast):
             for block in self.blocks:
                 x = checkpoint(block, x, use_reentrant=False) if self.checkpointed else block(x)
         return x
@@ -108,20 +117,22 @@ def whole(tensor: Tensor) -> Tensor:
 def build(name: str, group: Group, size: Size) -> Way:
     """One of the ways by its name; DeviceError for what a CPU has not."""
     on_gpu = group.where.type == "cuda"
-    if not on_gpu and name in (*of.ONE_DRIVES, of.COMPILED, of.DDP_COMPILED):
+    if not on_gpu and name in (of.ONE_OFF, *of.ONE_DRIVES, *of.COMPILES):
         raise DeviceError(f"{name} is for GPUs: a CPU has nothing to gain by it here")
-    model = Model(size, group.where, checkpointed=name == of.CHECKPOINTED)
+    how = {"checkpointed": name in (of.CHECKPOINTED, of.DDP_CHECKPOINTED)}
+    how["autocast"] = name == of.FULL or not name.startswith(of.FSDP)
+    model = Model(size, group.where, **how)
     adam = {"lr": RATE, "fused": on_gpu}
     if name.startswith(of.FSDP):
         return _sharded(name, group, model, adam)
-    if name in (of.COMPILED, of.DDP_COMPILED):
+    if name in of.COMPILES:
         model.compile_blocks()
     parameters = list(model.parameters())
-    if name in (of.ONE, of.COMPILED, *of.ONE_DRIVES):
+    if name in (*of.ALONE, *of.ONE_DRIVES):
         parallel = name in of.ONE_DRIVES
         run = nn.DataParallel(model, all_gpus(group)) if parallel and group.rank == 0 else model
         how = {"idle": parallel and group.rank > 0}
-        how |= {"attention": flash} if name == of.FLASH_PARALLEL else {}
+        how |= {"attention": without_cudnn} if name in (of.ONE_OFF, of.PARALLEL_OFF) else {}
         return Way(run, AdamW(parameters, **adam), parameters, **how)
     options = {
         of.SMALL: {"bucket_cap_mb": 1},
@@ -137,7 +148,9 @@ def build(name: str, group: Group, size: Size) -> Way:
     return Way(run, optimizer, parameters, run.no_sync)
 
 
-flash = partial(sdpa_kernel, SDPBackend.FLASH_ATTENTION)
+# As torch.backends.cuda.enable_cudnn_sdp(False), for a while: PyTorch chooses among the others.
+OTHERS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+without_cudnn = partial(sdpa_kernel, OTHERS)
 
 
 def all_gpus(group: Group) -> list[int]:
@@ -152,10 +165,14 @@ def all_gpus(group: Group) -> list[int]:
 def _sharded(name: str, group: Group, model: Model, adam: Mapping[str, Any]) -> Way:
     mesh = init_device_mesh(group.where.type, (group.size,))
     how = {"mesh": mesh, "reshard_after_forward": name != of.KEPT}
-    if name == of.HALF and group.where.type == "cuda":
+    if name != of.FULL and group.where.type == "cuda":
         how["mp_policy"] = MixedPrecisionPolicy(torch.bfloat16, reduce_dtype=torch.float32)
+    if name == of.FSDP_COMPILED:  # FSDP2's hooks stay outside of what is compiled
+        model.blocks = nn.Sequential(*map(torch.compile, model.blocks))
     for block in model.blocks:
         fully_shard(block, **how)
+    for block, following in pairwise(model.blocks) if name == of.PREFETCHED else ():
+        block.set_modules_to_forward_prefetch([following])
     fully_shard(model, **how)
     parameters = list(model.parameters())
 

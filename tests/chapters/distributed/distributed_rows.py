@@ -13,22 +13,17 @@ START_S, RATE = 2e-5, 3e11  # of every collective
 STEP_S = 0.03  # on one GPU
 ASKING = 0.4  # share of one GPU's step that any host takes to ask for a step
 # Time of a step over that on one GPU; what no way has of its own.
-SLOWER = {of.DATA_PARALLEL: 1.6, of.DDP: 1.1, of.WHOLE: 1.25, of.FSDP: 1.15, of.KEPT: 1.12}
-SLOWER |= {
-    of.FLASH_PARALLEL: 1.5,
-    of.CHECKPOINTED: 1.3,
-    of.ZERO: 1.13,
-    of.VIEW: 1.1,
-    of.SMALL: 1.1,
-    of.HALF: 1.15,
-    of.DDP_COMPILED: 1.0,
-}
-WIDER = {of.DDP: 1.1, of.FSDP: 1.1, of.KEPT: 1.1, of.HALF: 1.0}  # the same of wide layers
+SLOWER = dict.fromkeys((of.DDP, of.SMALL, of.VIEW, of.STATIC), 1.1)
+SLOWER |= {of.ONE_OFF: 1.02, of.DATA_PARALLEL: 1.6, of.PARALLEL_OFF: 1.5, of.WHOLE: 1.25}
+SLOWER |= {of.FSDP: 1.15, of.FULL: 1.2, of.KEPT: 1.12, of.PREFETCHED: 1.14, of.ZERO: 1.13}
+SLOWER |= {of.DDP_CHECKPOINTED: 1.3, of.CHECKPOINTED: 1.35}
+SLOWER |= {of.DDP_COMPILED: 1.0, of.FSDP_COMPILED: 1.05}
+WIDER = dict.fromkeys(of.WIDELY[1:], 1.1)  # the same of wide layers
 COPIED, NO_SYNC = 0.4, 0.9  # share of DataParallel's forward pass; time over that with sync
 LATE = {f"{way}, at the end": NO_SYNC for way in (of.DDP, of.FSDP)}
 HIDDEN = 0.8  # share of a DDP step's communication
 PARTS = {of.SHARES: 0.01, of.RUN: 0.5, of.GATHER: 0.01, of.IN_TURN: 0.2, of.STAYING: 0.15}
-PARTS |= {of.SINGLE: 0.1, of.NEW_THREAD: 0.45, of.FLASH_FORWARD: 0.6, of.FLASH_RUN: 0.16}
+PARTS |= {of.SINGLE: 0.1, of.NEW_THREAD: 0.45, of.FORWARD_OFF: 0.6, of.RUN_OFF: 0.16}
 FIT = {of.DDP: False, of.FSDP: True}  # where the model is too large for one GPU
 CAP_BYTES = 130 * 10**9
 

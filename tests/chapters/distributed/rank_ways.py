@@ -12,7 +12,7 @@ from anatomy.parts import models, ranks
 
 ASKING_S = 0.01  # of rank 1
 SIZE = of.Size(width=64, layers=2, batch=4, sequence=8)
-FOR_GPUS = (*of.ONE_DRIVES, of.COMPILED, of.DDP_COMPILED)
+FOR_GPUS = (of.ONE_OFF, *of.ONE_DRIVES, *of.COMPILES)
 ON_CPU = tuple(name for name in of.TRAINED if name not in FOR_GPUS)
 
 
@@ -29,7 +29,7 @@ def gates(device):
             way = ways.build(name, group, SIZE)
             drives_all = name in of.ONE_DRIVES and not way.idle
             given = torch.cat(batches) if drives_all else x
-            expected = own if name == of.COMPILED else every
+            expected = own if name in of.ALONE else every
             found[name] = training.strays(group, name, training.Run(way, (given,)), expected)
             if name in (of.DDP, of.FSDP):
                 late = training.Run(way, x.split(2), late=True)

@@ -110,23 +110,6 @@ def test_who_was_behind_and_what_a_gpu_does(made):
     assert weak["throughput"] == pytest.approx(of.STEP.tokens / step_s, rel=0.01)
 
 
-def test_a_gpu_under_ddp_runs_what_one_gpu_runs_alone(made, tmp_path, monkeypatch):
-    def steps(root):
-        found = {(r["op"], r["variant"]): r for r in rows_of(root, "training")}
-        return found[of.WEAK, of.ONE], found[of.WEAK, of.DDP], found[of.WEAK, of.ZERO]
-
-    one, ddp, zero = steps(made)
-    assert one["paced_by"] == ddp["paced_by"] == "GPU" and ddp["busy_s"] == one["median_s"]
-    assert zero.get("busy_s") is None, "it shares out the optimizer's kernels"
-    strong = [r for r in rows_of(made, "training") if r["op"] == of.STRONG]
-    assert all(r.get("busy_s") is None for r in strong), "each has a part of the batch"
-    # Where the host may hold up one GPU too, nothing follows.
-    monkeypatch.setattr(distributed_rows, "ASKING", 0.6)
-    distributed_rows.training(tmp_path / "slow")
-    one, ddp, _ = steps(tmp_path / "slow")
-    assert one["paced_by"] is ddp["paced_by"] is ddp.get("busy_s") is None
-
-
 def test_a_lane_is_drawn_with_few_spans_that_hold_all_kernels():
     kernels = [(0.0, 1.0, "a"), (0.5, 2.0, "b"), (2.1, 3.0, "c"), (4.0, 4.5, "d")]
     drawn = partial(overlapping.drawn, since=0.0)
@@ -166,8 +149,8 @@ def test_the_large_model_is_too_large_for_ddp_and_not_for_fsdp_on_two(card_gib):
         ("ddp-if-it-fits", {"FIT": {of.FSDP: False}}, "holds in part"),
         ("data-parallel-synchronizes", {}, "holds"),
         ("data-parallel-synchronizes", {"COPIED": 0.01}, "holds in part"),
-        ("data-parallel-synchronizes", {"PARTS": {of.FLASH_FORWARD: 20.0}}, "holds in part"),
-        ("data-parallel-synchronizes", {"SLOWER": {of.FLASH_PARALLEL: 1.0}}, "holds in part"),
+        ("data-parallel-synchronizes", {"PARTS": {of.FORWARD_OFF: 20.0}}, "holds in part"),
+        ("data-parallel-synchronizes", {"SLOWER": {of.PARALLEL_OFF: 1.0}}, "holds in part"),
         ("ddp-hides-most", {}, "holds"),
         ("ddp-hides-most", {"HIDDEN": 0.2}, "fails"),
     ],
@@ -200,11 +183,11 @@ def test_idle_is_what_neither_computes_nor_sends():
     assert seen["idle_s"] == pytest.approx(1.5 + 1.0) and missing["idle_s"] is None
 
 
-def test_data_parallel_is_drawn_beside_kept_threads_and_flash_attention(made):
+def test_data_parallel_is_drawn_beside_kept_threads_and_another_attention(made):
     markup = drawn(made, figures.data_parallel)
     for name in figures.RUNS:
         assert markup.count(f">{name}<") == 2  # desk and phone
-    assert "DataParallel: 10 ms to run; kept threads: 3.0 ms to run; flash attention: 3" in markup
+    assert "DataParallel: 10 ms to run; kept threads: 3.0 ms to run; without cuDNN: 3" in markup
 
 
 def test_the_calculator_begins_with_the_model_of_the_page(made):

@@ -38,7 +38,7 @@ def test_a_layer_with_a_checkpoint_runs_again_in_the_backward_pass(found):
     for of_rank in found:
         passes = {name: of_rank[f"{name} passes"] for name in ON_CPU[1:]}
         again = {name for name, times in passes.items() if times == 2}
-        assert again == {of.CHECKPOINTED} and {*passes.values()} == {1, 2}
+        assert again == {of.DDP_CHECKPOINTED, of.CHECKPOINTED} and {*passes.values()} == {1, 2}
 
 
 def test_of_what_hosts_take_to_ask_the_slowest_ones_counts(found):
