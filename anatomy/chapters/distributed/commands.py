@@ -66,7 +66,7 @@ def add(app: typer.Typer) -> None:
                     defaults = signatures.signature(name).defaults
                     recording.save(occasions.adding(found, root, defaults), root, defaults=defaults)
             return
-        if (tasks := int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))) > 1:
+        if (tasks := os.environ.get("SLURM_STEP_NUM_TASKS", "1")) != "1":
             raise BadParameter(
                 f"srun started {tasks} tasks, and each of them would measure by itself: have it "
                 "start one torchrun on each node, which starts the ranks. The page on several GPUs "
